@@ -114,6 +114,11 @@ impl Client {
         taken.map(|taken| Taken::of(taken, None))
     }
 
+    /// Returns true if a command ends sessions, which cost money until then: a client that is being closed still carries it out.
+    pub fn ends_sessions(&self, command: u32) -> bool {
+        self.lock().ends_sessions(CommandId(command))
+    }
+
     /// Returns true if the lease is still this client's.
     pub fn is_valid(&self, pool: u32, lease: i64) -> bool {
         self.lock().is_valid(&LeaseRef { pool, lease })

@@ -90,6 +90,8 @@ pub struct Request {
     /// The deadline for the beginning of the send, in monotonic milliseconds. A later host fails the request by `Late` and does not send
     /// it.
     pub send_before: i64,
+    /// True for a termination: it is sent at any time, whatever the store says, and while the client is being closed.
+    pub ends_session: bool,
     /// The most bytes to read of the answer's body; more is `truncated`.
     pub max_body: u32,
 }
@@ -157,6 +159,7 @@ impl Step {
 
 impl From<hopline::wire::Request> for Request {
     fn from(request: hopline::wire::Request) -> Self {
+        let ends_session = request.ends_session();
         Request {
             method: request.method.as_str().to_owned(),
             url: request.url,
@@ -164,6 +167,7 @@ impl From<hopline::wire::Request> for Request {
             body: Some(request.body).filter(|body| !body.is_empty()),
             timeout_ms: request.timeout_ms,
             send_before: request.send_before,
+            ends_session,
             max_body: request.max_body,
         }
     }

@@ -32,8 +32,6 @@ final class Driver: @unchecked Sendable {
     }
 
     private static let wanted = responseHeaders()
-    /// The operations that end sessions, which are carried out even while the client is closing.
-    private static let endings: Set = ["terminate_session", "drain_pool"]
 
     let core: Client
     let time: Time
@@ -164,7 +162,7 @@ final class Driver: @unchecked Sendable {
 
     /// Under the lock: the commands that are broken off when the client closes.
     var commandsToBreakOff: [UInt32] {
-        waiting.keys.filter { operations[$0].map { !Self.endings.contains($0.name) } ?? true }
+        waiting.keys.filter { !core.endsSessions(command: $0) }
     }
 
     /// Runs a function under the lock, and then carries out the core's steps.

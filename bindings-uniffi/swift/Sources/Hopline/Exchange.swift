@@ -17,6 +17,8 @@ final class Exchange: @unchecked Sendable {
     let timeout: Int64
     private let request: Request
     private let sendBefore: Int64
+    /// True for a termination, which is never late, and is sent whatever the store says, and while the client closes.
+    let endsSession: Bool
     private let transport: any Transport
     private let headers: Headers
     private let time: Time
@@ -45,7 +47,7 @@ final class Exchange: @unchecked Sendable {
             method: request.method, url: request.url, headers: request.headers.map { (name: $0.name, value: $0.value) }, body: request.body,
             timeout: .milliseconds(request.timeoutMs), maxBody: Int(request.maxBody), wanted: wanted)
         timeout = Int64(request.timeoutMs)
-        sendBefore = request.sendBefore
+        (sendBefore, endsSession) = (request.sendBefore, request.endsSession)
         self.transport = transport
         self.headers = headers
         self.time = time
@@ -73,9 +75,6 @@ final class Exchange: @unchecked Sendable {
         if isOver { end(.timeout) }
         return lock.withLock { answer == nil ? nil : due }
     }
-
-    /// True for a termination, which is never late, and is sent whatever the store says, and while the client closes.
-    var endsSession: Bool { sendBefore > 1 << 53 }
 
     /// The time since the transport got the request; nil if it never did.
     var age: Duration? { lock.withLock { sentAt.map { .now - $0 } } }

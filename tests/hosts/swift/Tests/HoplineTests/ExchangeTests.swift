@@ -9,7 +9,8 @@ import Testing
 struct ExchangeTests {
     private func request(timeoutMs: UInt32 = 60_000, sendBefore: Int64 = .max) -> HoplineCore.Request {
         HoplineCore.Request(
-            method: "POST", url: "https://api.example/v1/sessions", headers: [], body: nil, timeoutMs: timeoutMs, sendBefore: sendBefore, maxBody: 1000)
+            method: "POST", url: "https://api.example/v1/sessions", headers: [], body: nil, timeoutMs: timeoutMs, sendBefore: sendBefore,
+            endsSession: sendBefore == .max, maxBody: 1000)
     }
 
     /// The result of a send, as `kind sent`, and the number of sends.

@@ -257,7 +257,7 @@ internal class Engine(private val core: Client, means: Means, private val store:
             val (commands, sends) =
                 lock.withLock {
                     closing = true
-                    waiting.values.filter { it.operation !in ENDINGS }.map { it.command } to out.values.filter { !it.endsSession }.map { it.job }
+                    waiting.values.filter { !core.endsSessions(it.command) }.map { it.command } to out.values.filter { !it.endsSession }.map { it.job }
                 }
             commands.forEach(::cancel)
             sends.forEach { it.cancel() }
@@ -504,9 +504,6 @@ internal class Engine(private val core: Client, means: Means, private val store:
     }
 
     private companion object {
-        /** The operations that end sessions, which are carried out even while the client is closing. */
-        val ENDINGS = setOf("terminate_session", "drain_pool")
-
         val PATIENCE: Duration = 10.seconds
 
         /** The time that the core may take to report the effect of a cancelled command, and collectors to hear the last events. */

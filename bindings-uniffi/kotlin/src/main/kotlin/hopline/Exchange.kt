@@ -26,9 +26,6 @@ internal class ExchangeResult(
     val unfit: String? = null,
 )
 
-/** True for a termination, which is never late, and is sent whatever the store says, and while the client closes. */
-internal val hopline.core.Request.endsSession: Boolean get() = sendBefore > 1L shl 53
-
 /** One send, for no longer than it may take, even if the transport ignores its timeout. */
 internal class Exchange(
     private val transport: Transport,
@@ -98,7 +95,6 @@ internal class Exchange(
                 return ExchangeResult(kind = FailureKind.HEADERS, sent = turn.giveUp(), note = "`headers` threw ${placed(error)}")
             }
         try {
-            // A termination is sent whatever the store says.
             if (!asked.endsSession && !claimsStand()) return ExchangeResult(kind = FailureKind.LATE, sent = turn.giveUp(), note = "the store did not vouch for its claims")
         } catch (error: Throwable) {
             return ExchangeResult(kind = FailureKind.LATE, sent = turn.giveUp(), note = "`vouches` threw ${placed(error)}")

@@ -11,11 +11,13 @@ Each request has a lease of its own, until its body is read or closed.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
+from multidict import CIMultiDictProxy
 from yarl import URL
 
 from ._errors import misuse
@@ -99,19 +101,34 @@ class _Sending(AsyncSending[Any, aiohttp.ClientResponse]):
         exit, old = self._its.exits.of(lease)
         if old is not None:
             await old.close()
-        request.update_proxy(URL(lease.proxy.for_aiohttp()["proxy"]), None, None)
+        login = self._login(URL(lease.proxy.for_aiohttp()["proxy"]))
         cookie = self._its.cookies.header(exit, url, self._cookie)
         request.headers.popall("Cookie", None)
         if cookie is not None:
             request.headers["Cookie"] = cookie
         before = _through.set(exit.connections)
         try:
+            if request.url.scheme in ("http", "ws"):  # which go to the proxy without a tunnel
+                request.headers.update(login)
             response = await self._handler(request)
+        except aiohttp.ClientHttpProxyError as error:  # which prints the login
+            told = aiohttp.RequestInfo(request.url, "CONNECT", CIMultiDictProxy(request.headers), request.url)
+            raise aiohttp.ClientHttpProxyError(told, (), status=error.status, message=error.message, headers=error.headers) from None
         finally:
             _through.reset(before)
+            request.headers.popall("Proxy-Authorization", None)
         got = response.headers.getall("Set-Cookie", [])
         self._its.cookies.take(exit, url, response.status, response.headers.get("Location"), got)
         return response
+
+    def _login(self, proxy: URL) -> dict[str, str]:
+        """Tells the request its proxy, whose login is in a header, as its URL is printed with errors. Returns the header."""
+        login: dict[str, str] = {}
+        if proxy.user is not None:
+            words = f"{proxy.user}:{proxy.password or ''}".encode()
+            login["Proxy-Authorization"] = "Basic " + b64encode(words).decode()
+        self._request.update_proxy(proxy.with_user(None), None, dict(login))
+        return login
 
     async def drop(self, answer: aiohttp.ClientResponse) -> None:
         answer.close()

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import pickle
 import time
+import traceback
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
@@ -303,6 +304,25 @@ def test_a_digest_login_with_requests_goes_through_the_pool_as_a_whole(site: San
 
     asyncio.run(life())
     assert [path for _, path, _ in target.seen] == ["/login"] * 2 and all(exit.startswith("127.64.") for exit, _, _ in target.seen)
+
+
+def test_no_error_of_a_client_prints_the_login_of_a_proxy(site: Sandbox) -> None:
+    site.control("target", {"block_all_ms": 600_000})
+
+    async def story(name: str) -> None:
+        async with through(name, site, 1) as client:
+            lease = await answer(client.pool.acquire())
+            login = lease.proxy.username.reveal(), lease.proxy.password.reveal()
+            lease.release()
+            given: dict[str, Any] = {"raise_for_status": True} if name == "aiohttp" else {}
+            for address in ("https://shop.localhost:9/", "http://shop.localhost:9/", site.ready["target_url"]):
+                try:
+                    told = repr(await client.send("POST", address, data={"a": "b"}, **given))
+                except Exception as why:
+                    told = "".join(traceback.format_exception(why)) + repr(why)
+                assert not any(secret in told for secret in (*login, "Basic")), told
+
+    each(story)
 
 
 def test_what_is_no_pool_of_this_kind_and_what_would_go_around_it_is_refused(site: Sandbox) -> None:

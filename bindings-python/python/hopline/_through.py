@@ -287,8 +287,9 @@ class Exits(Generic[T]):
             return [exit.connections for exit in known.values()]
 
 
-_redirected: ContextVar[tuple[str, CookieJar] | None] = ContextVar("hopline_redirected", default=None)
-"""Where the last answer of this thread or task leads, and the cookies of its exit: the next request may be its client's step there."""
+_redirected: ContextVar[tuple[Cookies, str, CookieJar] | None] = ContextVar("hopline_redirected", default=None)
+"""The place to which the last answer of this thread or task leads, with its client and the cookies of its exit: that client's next request may be
+the step there."""
 
 
 class Cookies:
@@ -305,8 +306,8 @@ class Cookies:
             return given
         sent = {name: value for name, value in _pairs(given or "") if name not in by_sites} | _for(exit.cookies, url)
         step = _redirected.get()
-        if step is not None and step[0] == urldefrag(url).url:  # a redirect, whose cookie is often what the next page looks for
-            sent = _for(step[1], url) | sent
+        if step is not None and step[:2] == (self, urldefrag(url).url):  # a redirect, whose cookie is often what the next page looks for
+            sent = _for(step[2], url) | sent
         return "; ".join(f"{name}={value}" if value is not None else name for name, value in sent.items()) or None
 
     def take(self, exit: Exit[Any], url: str, status: int, location: str | None, set_cookies: Iterable[str]) -> None:
@@ -316,7 +317,7 @@ class Cookies:
             for jar in (exit.cookies, self._set_by_sites):
                 jar.extract_cookies(cast(Any, _Answer(cookies)), Request(url))
         leads = urldefrag(urljoin(url, location)).url if location and 300 <= status < 400 else None
-        _redirected.set(None if leads is None else (leads, exit.cookies))
+        _redirected.set(None if leads is None else (self, leads, exit.cookies))
 
 
 class _Answer:

@@ -4,7 +4,8 @@
     from hopline.requests import PoolAdapter
 
     with agent.open_pool("shop", size=3, use_with="requests", ...) as pool, requests.Session() as http:
-        http.mount("https://", PoolAdapter(pool))
+        for prefix in ("https://", "http://"):
+            http.mount(prefix, PoolAdapter(pool))
         page = http.get("https://shop.example/")
 
 Each request has a lease of its own, until its body is read or closed.

@@ -38,10 +38,9 @@ def test_a_pool_takes_the_cheapest_product_for_each_purchase_and_the_next_one_wh
         sandbox.fault("create_session", kind="error", code="PRODUCT_OUT_OF_STOCK", stored=True)
         with pool.acquire():
             assert sorted(session["product_no"] for session in sandbox.state()["sessions"]) == ["dynamic-us", "dynamic-world"]
-        sandbox.control("price", {"product_no": "dynamic-world", "price": "9"})
-        sandbox.control("price", {"product_no": "dynamic-us", "price": "9"})
-        with pytest.raises(hopline.Unavailable) as raised, pool.acquire(timeout=30):
+        with pytest.raises(hopline.Invalid, match="`product` chooses the product, so leave `product_no` out"):
+            agent.open_pool("other", size=3, product=cheapest, product_no="dynamic-world").__enter__()
+        dear = hopline.cheapest(type="dynamic", max_unit_price=1)
+        with agent.open_pool("dear", size=1, product=dear) as none, pytest.raises(hopline.Unavailable) as raised, none.acquire():
             pass
         assert (raised.value.reason, sandbox.charges()) == ("price", 2)
-    with pytest.raises(hopline.Invalid, match="`product` chooses the product, so leave `product_no` out"):
-        agent.open_pool("shop", size=3, product=cheapest, product_no="dynamic-world").__enter__()

@@ -245,6 +245,11 @@ REFUSED = {
     "HTTP/2": (b"PRI * HTTP/2.0\r\n\r\n", b"HTTP/1.1 400 "),
     "two lengths": (b"POST http://shop.localhost/ HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", b"HTTP/1.1 400 "),
     "a length and chunks": (b"POST http://shop.localhost/ HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", b"HTTP/1.1 400 "),
+    "a URL with half a bracket": (b"GET http://[/ HTTP/1.1\r\n\r\n", b"HTTP/1.1 400 "),
+    "a page with half a bracket": (b"GET / HTTP/1.1\r\nHost: [\r\n\r\n", b"HTTP/1.1 403 "),
+    "two codings": (b"POST http://shop.localhost/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n", b"HTTP/1.1 400 "),
+    "a line break in the URL": (b"GET http://shop.localhost/\nX-Own:1 HTTP/1.1\r\n\r\n", b"HTTP/1.1 400 "),
+    "an endless status": (b"POST /report?seen=" + b"9" * 5000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", b"HTTP/1.1 400 "),
     "a field with a space": (b"GET http://shop.localhost/ HTTP/1.1\r\nBad Name: x\r\n\r\n", b"HTTP/1.1 400 "),
     "a head without an end": (b"GET http://shop.localhost/ HTTP/1.1\r\nX: " + bytes([97]) * 70_000, b"HTTP/1.1 400 "),
     "SOCKS4": (b"\x04\x01\x00P\x7f\x00\x00\x01\x00", b"\x00\x5b"),
@@ -313,7 +318,8 @@ def test_a_proxy_that_says_nothing_is_given_up_in_time(peers: Peers, monkeypatch
     monkeypatch.setattr("hopline._port._upstream.PATIENCE", 0.2)
     for kind in ("http", "socks5"):
         with peers.proxy(kind, "hangs").on_loopback() as port:
-            assert b"504 Gateway Timeout: the session's proxy did not answer within 0 s" in answer(port, b"CONNECT 127.0.0.1:9 HTTP/1.1\r\n\r\n")
+            # A machine that is slow may not even have reached it by then.
+            assert b"504 Gateway Timeout: the session's proxy " in answer(port, b"CONNECT 127.0.0.1:9 HTTP/1.1\r\n\r\n")
 
 
 class Observed:
@@ -341,12 +347,16 @@ def test_what_the_port_sees_of_the_proxy_and_of_plain_answers_is_observed_to_the
             assert requests.get(site.plain, proxies=ways, timeout=60).status_code == 429
             with pytest.raises(requests.exceptions.ProxyError):
                 requests.get("https://127.0.0.1:9/", proxies=ways, timeout=60)
+            with server(lambda client: client.close()) as nothing:
+                assert requests.get(f"http://{nothing}/", proxies={"http": port}, timeout=60).status_code == 502
             # Somebody else changes the login of the session: the old one is refused.
             with hopline.AgentClient(**site.sandbox.account) as other:
                 other.rotate_session(session_id=lease.session_id)
             with pytest.raises(requests.exceptions.ProxyError, match="refused .*used-up traffic and changed logins"):
                 requests.get(site.secure, proxies=ways, verify=site.ca, timeout=60)
-        assert list(map(json.loads, noted.seen)) == [{"status": 200}, {"status": 429}, "target", "proxy"]
+        # A proxy that speaks HTTP answers itself for the target that said nothing.
+        silent = {"status": 502} if protocol == "http" else "unknown"
+        assert list(map(json.loads, noted.seen)) == [{"status": 200}, {"status": 429}, "target", silent, "proxy"]
         pool.drain()
 
 
@@ -371,6 +381,35 @@ def test_an_answer_without_a_length_and_one_of_a_kept_connection_both_end(lease:
             assert head.startswith("get /") and f"host: {target}\r\n" in head and "x-kept: 1\r\n" in head
             assert not any(word in head for word in ("other", "x-own", "proxy-"))
         until(lambda: status_of(port)["open_connections"] == 0)
+
+
+def test_a_client_that_is_gone_waits_for_no_plain_answer(lease: hopline.Lease) -> None:
+    came, ended = threading.Event(), threading.Event()
+
+    def silent(client: socket.socket) -> None:
+        client.recv(65536)
+        came.set()
+        ended.wait(60)
+
+    with server(silent) as target, lease.proxy.on_loopback() as port:
+        with connected(port) as client:
+            client.sendall(f"GET http://{target}/ HTTP/1.1\r\n\r\n".encode())
+            assert came.wait(60)
+        until(lambda: status_of(port)["open_connections"] == 0)
+        ended.set()
+
+
+def test_the_length_of_a_body_is_passed_on_whatever_the_client_says_of_it(lease: hopline.Lease) -> None:
+    heads: list[bytes] = []
+
+    def noted(client: socket.socket) -> None:
+        heads.append(client.recv(65536))
+        client.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+    with server(noted) as target, lease.proxy.on_loopback() as port:
+        request = f"POST http://{target}/ HTTP/1.1\r\nConnection: content-length, host\r\nContent-Length: 3\r\n\r\nabc".encode()
+        assert b" 204 " in answer(port, request)
+    assert b"content-length: 3\r\n" in heads[0].lower()
 
 
 def test_a_client_that_says_nothing_is_cut_off(peers: Peers, monkeypatch: pytest.MonkeyPatch) -> None:

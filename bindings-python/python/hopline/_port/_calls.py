@@ -8,7 +8,6 @@ from base64 import b64decode
 from hmac import compare_digest
 from ipaddress import ip_address
 from socket import AF_INET, AF_INET6, inet_ntop
-from urllib.parse import urlsplit
 
 from ._http import Head, Unspoken, read_head
 from ._words import GENERAL, NO_SUCH_ADDRESS, NO_SUCH_COMMAND, NOT_ALLOWED, Refusal
@@ -78,7 +77,7 @@ def _http(head: Head) -> Call:
     scheme, _, rest = target.partition("://")
     if scheme.lower() != "http" or not rest:
         raise Refusal(501, f"a plain request has a URL with http://, and this one has `{target[:100]}`; https is by CONNECT")
-    host, port = split(urlsplit(target).netloc.rpartition("@")[2], 80)
+    host, port = split(re.sub(r"[/?#].*", "", rest, flags=re.DOTALL).rpartition("@")[2], 80)
     _ = head.body  # one whose length is not clear goes nowhere
     return Call(host, port, login, head)
 
@@ -172,7 +171,7 @@ def check_page(head: Head, has_token: bool) -> None:
     """Refuses a page of the port to a site in a browser of this machine, which may send requests here, also by a name that it has led here."""
     if head.get("origin") is not None:
         raise Refusal(403, "a site in a browser may not ask the port", NOT_ALLOWED)
-    host = urlsplit(f"//{head.get('host') or ''}").hostname or ""
+    host = re.sub(r":[0-9]*$", "", head.get("host") or "").removeprefix("[").removesuffix("]").lower()
     if not (has_token or host == "localhost" or _is_loopback(host)):
         raise Refusal(403, "the pages of the port are at its own address, such as http://127.0.0.1", NOT_ALLOWED)
 

@@ -35,7 +35,8 @@ class Head(NamedTuple):
     def passed_on(self, *without: str) -> list[tuple[str, str]]:
         """The fields that are meant for the other end."""
         named = {word.strip().lower() for known, value in self.fields if known.lower() == "connection" for word in value.split(",")}
-        gone = _OWN | named | set(without)
+        # Whoever could have the length of a body left out would smuggle a second request in it.
+        gone = _OWN | (named - {"content-length", "transfer-encoding", "host"}) | set(without)
         return [(name, value) for name, value in self.fields if name.lower() not in gone]
 
     @property
@@ -47,7 +48,8 @@ class Head(NamedTuple):
     def body(self) -> int | None:
         """The length of the body; `None` if it comes in chunks. Raises `Malformed` where it is not clear."""
         lengths = {value.strip() for name, value in self.fields if name.lower() == "content-length"}
-        coding = self.get("transfer-encoding")
+        codings = [value for name, value in self.fields if name.lower() == "transfer-encoding"]
+        coding = ",".join(codings) if codings else None
         # Both at once, or several of one, is how one request is smuggled in another.
         if coding is not None and (lengths or coding.strip().lower() != "chunked"):
             raise Malformed("the length of the body is not clear")
@@ -68,6 +70,8 @@ async def read_head(reader: StreamReader, before: bytes = b"") -> Head:
     except LimitOverrunError:
         raise Malformed(f"the head is longer than {CHUNK} bytes") from None
     line, *rest = text.removesuffix("\r\n\r\n").split("\r\n")
+    if re.search(r"[\x00-\x1f\x7f]", line):
+        raise Malformed("the first line is not one of HTTP/1.1")
     first = line.split(" ", 2)
     if len(first) < 3:
         first += [""]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from asyncio import StreamReader
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -52,7 +53,7 @@ async def _reported(port: Port, given: dict[str, str]) -> dict[str, Any]:
     if one is None:
         raise Refusal(404, f"no connection of the key `{key}` was there within the last seconds: the report comes too late, or its key is another one")
     try:
-        advice = one.observe(int(seen) if seen.isdecimal() else seen)  # type: ignore[arg-type]
+        advice = one.observe(int(seen) if re.fullmatch("[0-9]{3}", seen) else seen)  # type: ignore[arg-type]
     except Invalid as error:
         raise Refusal(400, str(error)) from None
     if advice is None:

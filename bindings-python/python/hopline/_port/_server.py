@@ -33,17 +33,27 @@ _TRIES = 3
 class _Reader(StreamReader):
     """A reader that calls a function once the other end has said all."""
 
-    at_end: Callable[[], object] | None = None
+    _at_end: Callable[[], object] | None = None
+    _has_ended = False
+
+    def call_at_end(self, call: Callable[[], object] | None) -> None:
+        """Calls a function then, or at once; `None` calls none any more."""
+        self._at_end = call
+        if self._has_ended:
+            self._end()
 
     def feed_eof(self) -> None:
         super().feed_eof()
-        if self.at_end is not None:
-            self.at_end()
+        self._end()
 
     def set_exception(self, exc: Exception) -> None:
         super().set_exception(exc)
-        if self.at_end is not None:
-            self.at_end()
+        self._end()
+
+    def _end(self) -> None:
+        self._has_ended = True
+        if self._at_end is not None:
+            self._at_end()
 
 
 class Connection:
@@ -194,11 +204,9 @@ class Port:
 
     async def _way_out(self, connection: Connection, call: Call) -> Link:
         """Takes an exit and connects through it. Nothing has been sent to the target before, so another exit may be tried."""
-        if call.is_tunnel and connection.task is not None:
-            # A client that is gone waits for no session. One with a plain request may have said all, and wait for the answer.
-            connection.reader.at_end = connection.task.cancel
-            if connection.reader.at_eof():
-                raise asyncio.CancelledError
+        if connection.task is not None:
+            # A client that is gone waits for no session.
+            connection.reader.call_at_end(connection.task.cancel)
         avoid = None
         for tries in range(_TRIES):
             one = connection.exit = await self.exits.take(call.key, call.host, avoid)
@@ -213,7 +221,8 @@ class Port:
                 if not is_other or tries == _TRIES - 1:
                     raise
                 avoid = one.session_id
-        connection.reader.at_end = None
+        if call.is_tunnel:  # one with a plain request waits for no answer either
+            connection.reader.call_at_end(None)
         connection.touched = monotonic()
         connection.writers.append(link.writer)
         self.counts.begun(one)
@@ -229,20 +238,24 @@ class Port:
         if one is not None:
             self.exits.give(one)
 
-    async def _relay(self, connection: Connection, link: Link) -> None:
-        """Passes everything on, in both directions, until both ends have said all."""
-        one, writer = connection.exit, connection.writers[0]
+    def _counting(self, connection: Connection) -> tuple[Callable[[int], None], Callable[[int], None]]:
+        """Returns the functions that count what is sent and what is received over a connection."""
+        one = connection.exit
         assert one is not None
 
-        def sent(size: int) -> None:
-            connection.touched = monotonic()
-            self.counts.sent(one, size)
+        def counting(count: Callable[[Exit, int], None]) -> Callable[[int], None]:
+            def counted(size: int) -> None:
+                connection.touched = monotonic()
+                count(one, size)
 
-        def received(size: int) -> None:
-            connection.touched = monotonic()
-            self.counts.received(one, size)
+            return counted
 
-        ways = ((connection.reader, link.writer, sent), (link.reader, writer, received))
+        return counting(self.counts.sent), counting(self.counts.received)
+
+    async def _relay(self, connection: Connection, link: Link) -> None:
+        """Passes everything on, in both directions, until both ends have said all."""
+        sent, received = self._counting(connection)
+        ways = ((connection.reader, link.writer, sent), (link.reader, connection.writers[0], received))
         both = [asyncio.ensure_future(_pump(connection, *way)) for way in ways]
         try:
             await asyncio.gather(*both)
@@ -251,23 +264,22 @@ class Port:
 
     async def _plain(self, connection: Connection, call: Call, link: Link) -> None:
         """One request and its answer; then the connection ends, so that no second request goes to the first one's target."""
-        one, head, writer = connection.exit, call.head, connection.writers[0]
+        one, head = connection.exit, call.head
         assert one is not None and head is not None
-
-        def sent(size: int) -> None:
-            connection.touched = monotonic()
-            self.counts.sent(one, size)
-
+        sent, received = self._counting(connection)
         request = _rewritten(call, head, one)
         link.writer.write(request)
         sent(len(request))
         body = asyncio.ensure_future(copy_body(head.body, connection.reader, link.writer, sent))
         try:
-            await self._answer(connection, link, one, head.first[0])
+            await self._answer(connection, link, one, head.first[0], received)
+        except ProxyFailure as failure:
+            self._observe(one, failure)
+            raise
         finally:
             await _end(body)
 
-    async def _answer(self, connection: Connection, link: Link, one: Exit, method: str) -> None:
+    async def _answer(self, connection: Connection, link: Link, one: Exit, method: str, received: Callable[[int], None]) -> None:
         writer = connection.writers[0]
         try:
             while (head := await read_head(link.reader)).first[1].startswith("1"):
@@ -278,17 +290,10 @@ class Port:
             raise ProxyFailure(502, f"the answer can't be read: {why}", 1, "unknown") from None
         status = head.first[1]
         if status == "407" and not one.address["scheme"].startswith("socks"):
-            failure = refused("the request", status, head.first[2], dict(head.fields))
-            self._observe(one, failure)
-            raise failure
+            raise refused("the request", status, head.first[2], dict(head.fields))
         if status.isdecimal() and 100 <= int(status) < 600 and one.observe(_Answered(int(status), dict(head.fields))) not in ("keep", None):
             self.exits.give_up(one)
         writer.write(written(" ".join(head.first), [*head.passed_on(), ("Connection", "close")]))
-
-        def received(size: int) -> None:
-            connection.touched = monotonic()
-            self.counts.received(one, size)
-
         if method == "HEAD" or status in ("204", "304"):
             return
         with suppress(IncompleteReadError):  # the client sees what is missing
@@ -347,6 +352,7 @@ async def _end(*tasks: asyncio.Task[None]) -> None:
 async def _closed(connection: Connection) -> None:
     """Waits until a client has what it was sent. One that never reads it is cut off by the next looks."""
     reader, writer = connection.reader, connection.writers[0]
+    reader.call_at_end(None)
     for upstream in connection.writers[1:]:
         upstream.close()
     connection.is_half_closed = True

@@ -157,8 +157,8 @@ class Leases:
         """The exit of each lease that is out."""
         self._users: dict[int, weakref.ref[object]] = {}
         """The thread or task that used each lease last. One that has ended keeps nothing."""
-        self._ends: dict[int, list[Callable[[], None]]] = {}
-        """The functions to call once a lease was given back."""
+        self._ends: dict[int, list[weakref.WeakMethod[Callable[[], None]]]] = {}
+        """The methods to call once a lease was given back, of objects that are still there."""
 
     def granted(self, command: int, told: Mapping[str, Any]) -> None:
         """Notes a granted lease, even if its caller is gone. The engine's lock is held."""
@@ -172,14 +172,16 @@ class Leases:
             self._users[command] = weakref.ref(user)
 
     def at_end(self, command: int, call: Callable[[], None]) -> None:
-        """Calls a function once the lease was given back, in any thread and with the engine's lock held."""
-        self._ends.setdefault(command, []).append(call)
+        """Calls a method once the lease was given back, in any thread and with the engine's lock held."""
+        known = [one for one in self._ends.get(command, ()) if one() is not None]
+        self._ends[command] = [*known, weakref.WeakMethod(call)]
         if command not in self.out:
             self._end(command)
 
     def _end(self, command: int) -> None:
-        for call in self._ends.pop(command, ()):
-            call()
+        for one in self._ends.pop(command, ()):
+            if (call := one()) is not None:
+                call()
 
     def count(self, pool: int, without: object | None = None) -> int:
         """Returns the number of a pool's leases that are out, without those of a thread or task."""

@@ -280,6 +280,9 @@ def test_wrong_usage_says_what_is_needed(site: Site, shell: Shell) -> None:
     assert "did you mean `dynamic-world`?" in shell.run(*given, "--product", "dynamic-word", code=1).err
     assert "such as 127.0.0.1:8080" in shell.run(*given, "--product", "dynamic-world", "--listen", "everywhere", code=2).err
     assert "--token or HOPLINE_PROXY_TOKEN is needed" in shell.run(*given, "--product", "dynamic-world", "--listen", "0.0.0.0:0", code=2).err
+    everywhere = (*given, "--product", "dynamic-world", "--listen", "0.0.0.0:0")
+    assert "the token has 0 letters" in shell.run(*everywhere, "--token", "", code=2).err
+    assert "the token has 5 letters" in shell.run(*everywhere, "--token", "short", code=2).err
     with socket.create_server(("127.0.0.1", 0)) as taken:
         place = f"127.0.0.1:{taken.getsockname()[1]}"
         assert f"`{place}` can't be listened to" in shell.run(*given, "--product", "dynamic-world", "--listen", place, code=1).err

@@ -16,6 +16,9 @@ With --pool the command stays, and prints the URL of a port that needs no login:
 those with one user name (`http://NAME@127.0.0.1:PORT`) share one, so they have one exit. Ctrl-C or SIGTERM ends it; the sessions stay.
 """
 
+_SHORTEST = 8
+"""So many letters a token has at least."""
+
 
 def add_proxy(parser: Parser) -> None:
     """Declares `hopline proxy`."""
@@ -50,6 +53,8 @@ def proxy(shell: Shell) -> Outcome:
     if asked.pool is None:
         return buying.proxy(shell)
     host, number = _place(asked.listen)
+    if asked.token is not None and len(asked.token) < _SHORTEST:
+        raise Stop(f"the token has {len(asked.token)} letters, and needs {_SHORTEST}: an unset variable of a shell would be none at all", code=2)
     if asked.token is None and not _is_loopback(host):
         raise Stop(f"`{host}` is reached from other machines, whose users could spend your traffic: --token or HOPLINE_PROXY_TOKEN is needed", code=2)
     needed = {"--size N": asked.size, "--product PRODUCT": asked.product, "--daily-cap USD or HOPLINE_DAILY_CAP_USD": asked.daily_cap}

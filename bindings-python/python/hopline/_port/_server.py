@@ -271,6 +271,8 @@ class Port:
         link.writer.write(request)
         sent(len(request))
         body = asyncio.ensure_future(copy_body(head.body, connection.reader, link.writer, sent))
+        # The target waits in vain for the rest of a body that is not one.
+        body.add_done_callback(lambda done: connection.abort() if not done.cancelled() and isinstance(done.exception(), Malformed) else None)
         try:
             await self._answer(connection, link, one, head.first[0], received)
         except ProxyFailure as failure:

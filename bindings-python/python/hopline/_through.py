@@ -30,6 +30,8 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 """The methods of requests that may be repeated."""
 WAIT = 90.0
 """The seconds for which a request waits for a session, unless its client says otherwise: longer than a session rests after its first block."""
+LONGEST = 600.0
+"""The seconds after which a lease goes back though its answer was neither read nor closed, where nothing else tells that it was dropped."""
 
 
 class AnyLease(Protocol):
@@ -76,6 +78,10 @@ class Asked:
         self._left -= 1
         self._avoid = lease.session_id
         return True
+
+    def is_of_the_site(self, answer: object) -> bool:
+        """Returns true if an answer is a 407 that came through a tunnel, where no proxy can have given it."""
+        return self.url.startswith("https:") and 407 in (getattr(answer, "status_code", None), getattr(answer, "status", None))
 
     def may_return(self) -> None:
         """Allows the same session again: in a pool of one there is no other, but it gets another exit."""
@@ -148,7 +154,8 @@ def _answer(sending: Sending[L, A], asked: Asked, lease: L, blocked: list[A]) ->
         _drop(sending, blocked)
         answer = _sent(sending, lease)
         blocked.append(answer)
-        return None if asked.repeats(lease, sending.observe(lease, answer)) else blocked.pop()
+        advice = lease.observe("target") if asked.is_of_the_site(answer) else sending.observe(lease, answer)
+        return None if asked.repeats(lease, advice) else blocked.pop()
     except BaseException:
         lease.release()
         raise
@@ -196,7 +203,8 @@ async def _answer_async(sending: AsyncSending[L, A], asked: Asked, lease: L, blo
         await _drop_async(sending, blocked)
         answer = await _sent_async(sending, lease)
         blocked.append(answer)
-        return None if asked.repeats(lease, await sending.observe(lease, answer)) else blocked.pop()
+        advice = lease.observe("target") if asked.is_of_the_site(answer) else await sending.observe(lease, answer)
+        return None if asked.repeats(lease, advice) else blocked.pop()
     except BaseException:
         lease.release()
         raise
@@ -294,26 +302,29 @@ the step there."""
 
 class Cookies:
     """The cookies of sites, of which each belongs to the exit that got it. A client's own jar knows nothing of exits, so of what it sends the
-    cookies that sites have set are replaced by those of the exit. Cookies that a program sets are sent through each exit.
+    cookies that sites have set get the values of the exit, and are left out where it has none. Cookies that a program sets are sent through
+    each exit, and what the client does not send, such as after its jar was cleared, is not sent.
     """
 
     def __init__(self) -> None:
-        self._set_by_sites, self._is_empty = CookieJar(), True
+        self._set_by_sites, self._names = CookieJar(), dict[str | None, set[str]]()
 
     def header(self, exit: Exit[Any], url: str, given: str | None) -> str | None:
         """The header `Cookie` of a request through an exit, from the one that the client made."""
-        if self._is_empty or not (by_sites := _for(self._set_by_sites, url)):
+        if given is None or not self._names:
             return given
-        sent = {name: value for name, value in _pairs(given or "") if name not in by_sites} | _for(exit.cookies, url)
-        step = _redirected.get()
+        # A client may keep cookies that the jar here refuses, so names count as well.
+        by_sites = self._names.get(urlsplit(url).hostname, set()) | set(_for(self._set_by_sites, url))
+        own, step = _for(exit.cookies, url), _redirected.get()
         if step is not None and step[:2] == (self, urldefrag(url).url):  # a redirect, whose cookie is often what the next page looks for
-            sent = _for(step[2], url) | sent
-        return "; ".join(f"{name}={value}" if value is not None else name for name, value in sent.items()) or None
+            own = _for(step[2], url) | own
+        sent = [(name, own[name] if name in own else value) for name, value in _pairs(given) if name not in by_sites or name in own]
+        return "; ".join(name if value is None else f"{name}={value}" for name, value in sent) or None
 
     def take(self, exit: Exit[Any], url: str, status: int, location: str | None, set_cookies: Iterable[str]) -> None:
         """Keeps the cookies of an answer, and notes where it leads."""
         if cookies := list(set_cookies):
-            self._is_empty = False
+            self._names.setdefault(urlsplit(url).hostname, set()).update(cookie.partition("=")[0].strip() for cookie in cookies)
             for jar in (exit.cookies, self._set_by_sites):
                 jar.extract_cookies(cast(Any, _Answer(cookies)), Request(url))
         leads = urldefrag(urljoin(url, location)).url if location and 300 <= status < 400 else None

@@ -11,6 +11,7 @@ Each request has a lease of its own, until its body is read or closed.
 
 from __future__ import annotations
 
+import asyncio
 from base64 import b64encode
 from collections.abc import Iterable
 from contextvars import ContextVar
@@ -21,7 +22,7 @@ from multidict import CIMultiDictProxy
 from yarl import URL
 
 from ._errors import misuse
-from ._through import WAIT, Asked, AsyncSending, Cookies, Exits, check_pool, through_async
+from ._through import LONGEST, WAIT, Asked, AsyncSending, Cookies, Exits, check_pool, through_async
 
 if TYPE_CHECKING:
     from ._async_pool import AsyncLease, AsyncPool
@@ -85,7 +86,9 @@ class _Middleware:
             if response.connection is None:  # the body was there with the head
                 lease.release()
             else:
-                response.connection.add_callback(_Released(lease, response.content))
+                # aiohttp keeps an answer as long as its connection, even if the program has dropped it.
+                late = asyncio.get_running_loop().call_later(LONGEST, lease.release)
+                response.connection.add_callback(_Released(lease, response.content, late))
         return response
 
 
@@ -137,10 +140,11 @@ class _Sending(AsyncSending[Any, aiohttp.ClientResponse]):
 class _Released:
     """The function that aiohttp calls once a connection is free again or is closed."""
 
-    def __init__(self, lease: AsyncLease, content: aiohttp.StreamReader) -> None:
-        self._lease, self._content = lease, content
+    def __init__(self, lease: AsyncLease, content: aiohttp.StreamReader, late: asyncio.TimerHandle) -> None:
+        self._lease, self._content, self._late = lease, content, late
 
     def __call__(self) -> None:
+        self._late.cancel()
         try:
             # A body that the program closes early has another error.
             if isinstance(error := self._content.exception(), aiohttp.ClientPayloadError | aiohttp.ServerTimeoutError):

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Self
@@ -33,7 +34,7 @@ class _Held:
 
     def __init__(self) -> None:
         self.context: Any = None
-        self.users = 0
+        self.users, self.lock = 0, asyncio.Lock()
 
     def keep(self, context: Any) -> Any:
         """Keeps a context until it is closed, by whomever."""
@@ -75,14 +76,15 @@ class AsyncPoolContexts:
             if old is not None and old.context is not None:
                 await old.context.close()
             held = exit.connections
-            context = held.context or held.keep(await self._browser.new_context(**lease.proxy.for_playwright(), **self._options))
+            async with held.lock:  # of several leases of an exit the first makes it
+                context = held.context or held.keep(await self._browser.new_context(**lease.proxy.for_playwright(), **self._options))
             held.users += 1
             try:
                 yield lease, context
             finally:
                 held.users -= 1
-                for page in [] if held.users else list(context.pages):
-                    await page.close()
+                if not held.users:  # also for a task that is cancelled meanwhile
+                    await asyncio.shield(asyncio.gather(*(page.close() for page in context.pages)))
 
     async def close(self) -> None:
         """Closes all contexts."""

@@ -23,7 +23,7 @@ from ._crawling import AGAIN, is_stuck
 from ._errors import misuse
 from ._postgres_link import is_database
 from ._store import FolderStore
-from ._through import Exits
+from ._through import SAFE, Exits
 from ._told import HoplineError, Unavailable
 
 try:
@@ -62,6 +62,8 @@ _BLOCKED = "hopline: blocked"
 _COOKIES = "scrapy.downloadermiddlewares.cookies.CookiesMiddleware"
 _WITH_SPIDER = tuple(scrapy.version_info[:2]) < (2, 14)
 """Scrapy 2.13 calls its components with the spider, and its handlers return a Deferred."""
+_STEPS = 1000
+"""The most redirects whose exits are known."""
 _LOOK = 0.25
 """The seconds after which a request that waits for a session looks whether its spider is being closed."""
 
@@ -89,8 +91,8 @@ class HoplineAddon:
             settings["DOWNLOAD_HANDLERS"].set(scheme, "hopline.scrapy.HoplineDownloadHandler", "cmdline")
         # Cookies belong to an exit, which is not known before the handler has it.
         settings["DOWNLOADER_MIDDLEWARES"].set(_COOKIES, None, "addon")
-        # Before Scrapy's own middleware for retries, and with the page decoded.
-        settings["DOWNLOADER_MIDDLEWARES"].set("hopline.scrapy.HoplineMiddleware", 560, "addon")
+        # Before Scrapy's own middleware for redirects, which would follow a block that is one, and for retries.
+        settings["DOWNLOADER_MIDDLEWARES"].set("hopline.scrapy.HoplineMiddleware", 845, "addon")
         settings.set("RETRY_TIMES", 5, "addon")
 
 
@@ -104,10 +106,12 @@ class HoplineMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
         self._returned: WeakSet[Request] = WeakSet()
+        self._uncached: WeakSet[Request] = WeakSet()
         self._agent: AsyncAgentClient | None = None
         self._opening: asyncio.Future[AsyncPool] | None = None
         self._exits = Exits(self._connect)
         self._direct: _Exit | None = None
+        self._steps: dict[str, _Exit] = {}
         self._ending: set[asyncio.Future[None]] = set()
         self._closing: asyncio.Future[None] | None = None
         self._is_stopped = False
@@ -121,10 +125,14 @@ class HoplineMiddleware:
         return cls(crawler)
 
     def process_response(self, request: Request, response: Response, spider: Spider | None = None) -> Request | Response:
-        """Repeats a blocked page on another exit, as often as `RETRY_TIMES` allows. A block that only the page shows is then no answer."""
+        """Repeats a blocked page on another exit, as often as `RETRY_TIMES` allows, if its method is safe or its `meta` has `max_retry_times`. A
+        block with a good status is then no answer.
+        """
         if _BLOCKED not in response.flags:
             return response
-        if (again := self._retry(request, f"hopline blocked {response.status}")) is not None:
+        is_safe = request.method in SAFE or "max_retry_times" in request.meta
+        again = self._retry(request, f"hopline blocked {response.status}") if is_safe else None
+        if again is not None:
             return again
         if response.status < 400:
             raise IgnoreRequest(f"{response.url} was a block at each attempt")
@@ -143,7 +151,10 @@ class HoplineMiddleware:
         assert self.crawler.spider is not None
         if request.meta.get("dont_retry") or not self.crawler.settings.getbool("RETRY_ENABLED"):
             return None
-        return get_retry_request(request, spider=self.crawler.spider, reason=reason)
+        again = get_retry_request(request, spider=self.crawler.spider, reason=reason)
+        if again is not None and request in self._uncached:
+            del again.meta["dont_cache"]
+        return again
 
     # The pool
 
@@ -244,6 +255,17 @@ class HoplineMiddleware:
         self._count("exit_count")
         return _Exit(lease.proxy, self.crawler, self._handlers)
 
+    def leads_on(self, request: Request, exit: _Exit) -> None:
+        """Notes the exit whose answer is a redirect: its cookie is often what the next page looks for."""
+        self._steps[request.url] = exit
+        while len(self._steps) > _STEPS:
+            del self._steps[next(iter(self._steps))]
+
+    def before(self, request: Request) -> _Exit | None:
+        """Returns the exit of the redirect that led to a request."""
+        urls = request.meta.get("redirect_urls")
+        return self._steps.get(urls[-1]) if urls else None
+
     async def send_direct(self, request: Request) -> Response:
         """Sends a request past the pool."""
         if self._direct is None:
@@ -261,6 +283,9 @@ class HoplineMiddleware:
         # Of a lease that is over nothing is observed, and an answer that came is as good as any.
         if lease.observe(seen) != "keep" and lease.valid:
             response.flags.append(_BLOCKED)
+            if "dont_cache" not in request.meta:  # a cache would answer all repeats with the block
+                request.meta["dont_cache"] = True
+                self._uncached.add(request)
             self._count("block_count")
 
     # The rest
@@ -303,13 +328,15 @@ class HoplineDownloadHandler:
         async with await middleware.lease(request) as lease:
             exit = middleware.exit(lease)
             try:
-                response = await exit.send(exit.through(request), request)
+                response = await exit.send(exit.through(request), request, middleware.before(request))
             except StopDownload:
                 raise
             except Exception as error:
                 lease.observe(error)
                 raise
             middleware.observe(lease, request, response)
+            if 300 <= response.status < 400:
+                middleware.leads_on(request, exit)
             return response
 
     async def close(self) -> None:
@@ -336,14 +363,16 @@ class _Exit:
             leased.headers["Proxy-Authorization"] = basic_auth_header(proxy.username.reveal(), password)
         return leased
 
-    async def send(self, leased: Request, request: Request) -> Response:
-        """Sends a copy of a request, with the cookies of this exit."""
+    async def send(self, leased: Request, request: Request, before: _Exit | None = None) -> Response:
+        """Sends a copy of a request, with the cookies of this exit, and of the one whose redirect led there."""
         scheme = urlparse_cached(request).scheme
         handler = self._made.get(scheme)
         if handler is None:
             handler = self._made[scheme] = build_from_crawler(self._classes[scheme], self._crawler)
         if self._cookies is not None:
             _called(self._cookies.process_request, self._crawler, leased)
+            if before is not None and before is not self:
+                before.add_cookies(leased)
         try:
             answer = _called(handler.download_request, self._crawler, leased)
             response: Response = await _awaited(answer)
@@ -353,6 +382,16 @@ class _Exit:
         if self._cookies is not None:
             _called(self._cookies.process_response, self._crawler, leased, response)
         return response
+
+    def add_cookies(self, leased: Request) -> None:
+        """Adds the cookies of this exit to a request that another one sends, for this once."""
+        if self._cookies is not None:
+            own = leased.copy()
+            _called(self._cookies.process_request, self._crawler, own)
+            both = [cookies for one in (own, leased) if (cookies := one.headers.get("Cookie"))]
+            pairs = dict(pair.strip().partition(b"=")[::2] for pair in b";".join(both).split(b";"))
+            if both:
+                leased.headers["Cookie"] = b"; ".join(name + b"=" + value for name, value in pairs.items())
 
     async def close(self) -> None:
         """Closes the connections."""

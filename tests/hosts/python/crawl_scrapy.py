@@ -24,10 +24,12 @@ class Shop(scrapy.Spider):
         """The pages."""
         for page in range(TOLD["pages"]):
             meta = {"cookiejar": page % TOLD["jars"]} if TOLD.get("jars") else {}
-            yield scrapy.Request(f"{TOLD['url']}/p{page}", errback=self.fail, meta=meta)
+            method = "POST" if page == TOLD.get("post") else "GET"
+            yield scrapy.Request(f"{TOLD['url']}/p{page}", method=method, errback=self.fail, meta=meta)
 
     def parse(self, response: Any) -> Iterator[Any]:
         """A page."""
+        assert "no cookie" not in response.text
         self.got.append(response.url.rpartition("/")[2])
         # Nothing of the lease: what is here may be written to the disk.
         assert response.meta.get("proxy") == TOLD.get("proxy") and "Proxy-Authorization" not in response.request.headers
@@ -42,7 +44,7 @@ SETTINGS: dict[str, Any] = {"ADDONS": {"hopline.scrapy.HoplineAddon": 500}, "LOG
 
 if __name__ == "__main__":
     if "captcha" in TOLD:
-        TOLD["settings"]["HOPLINE_POOL"]["blocked"] = lambda response: TOLD["captcha"] in response.text
+        TOLD["settings"]["HOPLINE_POOL"]["blocked"] = lambda response: TOLD["captcha"] in response.text + str(response.headers.get("Location"))
     # Scrapy fetches a list of domains as soon as it has a cookie; this one comes with it.
     vars(scrapy.downloadermiddlewares.cookies)["_split_domain"] = TLDExtract(suffix_list_urls=(), include_psl_private_domains=True)
     process = CrawlerProcess(SETTINGS | TOLD["settings"])

@@ -78,7 +78,9 @@ def target(folder: Path, *options: str) -> Iterator[Target]:
 
 
 class CookieSite:
-    """A site that gives each exit a cookie with its address, and answers the first request of page 5 with a captcha, all of it compressed."""
+    """A site that gives each exit a cookie with its address, all of it compressed. The first request of page 5 gets a captcha, of page 6 a redirect
+    to one, and of page 7 a captcha, too. What is below `/step` leads to a page that needs a cookie.
+    """
 
     def __init__(self) -> None:
         self.visits: list[tuple[str, str, str | None]] = []
@@ -90,13 +92,21 @@ class CookieSite:
                 exit = self.client_address[0]
                 is_first = all(path != self.path for _, path, _ in site.visits)
                 site.visits.append((exit, self.path, self.headers.get("Cookie")))
-                body = gzip.compress(b"<p>a captcha</p>" if self.path == "/p5" and is_first else b"<p>a page</p>")
-                self.send_response(200)
+                is_blocked = self.path in ("/p5", "/p7") and is_first
+                page = b"a captcha" if is_blocked else b"no cookie" if "?" in self.path and "step=1" not in self.headers.get("Cookie", "") else b"a page"
+                body = gzip.compress(b"<p>" + page + b"</p>")
+                leads = "/captcha" if self.path == "/p6" and is_first else f"{self.path[5:]}?seen" if self.path.startswith("/step/") else None
+                self.send_response(302 if leads else 200)
                 for name, value in (("Set-Cookie", f"exit={exit}"), ("Content-Encoding", "gzip"), ("Content-Type", "text/html")):
                     self.send_header(name, value)
+                if leads:
+                    self.send_header("Location", leads)
+                    self.send_header("Set-Cookie", "step=1; Path=/")
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
+
+            do_POST = do_GET
 
             def log_message(self, *_: Any) -> None: ...
 

@@ -95,6 +95,24 @@ def test_a_context_and_its_cookies_last_as_long_as_the_exit_and_a_closed_one_is_
         assert first != later and cookies[:5] == [None, f"exit={first}", f"exit={first}", None, f"exit={later}"]
 
 
+def test_leases_of_one_exit_at_once_share_its_context(tmp_path: Path) -> None:
+    async def work(browser: Any, pool: Any, contexts: Any) -> None:
+        met: list[Any] = []
+
+        async def use() -> None:
+            async with contexts.lease() as (lease, context):
+                met.append(context)
+                await context.new_page()
+                while len(met) < 3:
+                    await asyncio.sleep(0.01)
+
+        await asyncio.gather(*(use() for _ in range(3)))
+        assert len({id(context) for context in met}) == len(browser.contexts) == 1 and not met[0].pages
+
+    with target(tmp_path) as site:
+        in_tasks(site, tmp_path, work, size=1, leases_per_session=3)
+
+
 def test_the_same_in_threads(tmp_path: Path) -> None:
     with target(tmp_path) as site, sync_playwright() as its:
         browser = its.chromium.launch(executable_path=CHROMIUM, args=TRUSTING)

@@ -100,7 +100,7 @@ class AsyncPoolContexts:
 
 
 class PoolContexts:
-    """The same for Playwright's API of threads, and a pool that an `AgentClient` opened."""
+    """`AsyncPoolContexts` for Playwright's API of threads, and a pool that an `AgentClient` opened."""
 
     def __init__(self, browser: sync_api.Browser, pool: Pool, *, timeout: float = WAIT, **options: Any) -> None:
         check_pool(pool, "Pool", "PoolContexts")

@@ -245,7 +245,7 @@ class HoplineMiddleware:
     # The exits
 
     def exit(self, lease: AsyncLease) -> _Exit:
-        """Returns what belongs to the exit of a lease. Nobody uses that of the slot's exit before any more."""
+        """Returns what belongs to the exit of a lease. No request uses that of the slot's exit before any more."""
         exit, old = self._exits.of(lease)
         if old is not None:
             self._later(old.close())
@@ -389,9 +389,9 @@ class _Exit:
             own = leased.copy()
             _called(self._cookies.process_request, self._crawler, own)
             both = [cookies for one in (own, leased) if (cookies := one.headers.get("Cookie"))]
-            pairs = dict(pair.strip().partition(b"=")[::2] for pair in b";".join(both).split(b";"))
+            pairs = {pair.partition(b"=")[0].strip(): pair.strip() for pair in b";".join(both).split(b";")}
             if both:
-                leased.headers["Cookie"] = b"; ".join(name + b"=" + value for name, value in pairs.items())
+                leased.headers["Cookie"] = b"; ".join(pairs.values())
 
     async def close(self) -> None:
         """Closes the connections."""

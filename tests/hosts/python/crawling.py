@@ -68,7 +68,7 @@ class Target:
 
 @contextmanager
 def target(folder: Path, *options: str) -> Iterator[Target]:
-    """A sandbox with its site. What it makes lies in the folder."""
+    """A sandbox with its site. Its files lie in the folder."""
     quick = ("--seed", "7", "--provisioning-ms", "0", "--session-limit", "1000", "--rate-limit", "1000000")
     sandbox = Sandbox(*quick, "--tls", str(folder), *options)
     try:
@@ -79,7 +79,7 @@ def target(folder: Path, *options: str) -> Iterator[Target]:
 
 class CookieSite:
     """A site that gives each exit a cookie with its address, all of it compressed. The first request of page 5 gets a captcha, of page 6 a redirect
-    to one, and of page 7 a captcha, too. What is below `/step` leads to a page that needs a cookie.
+    to one, and of page 7 a captcha, too. Each page below `/step` leads to a page that needs a cookie.
     """
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ class CookieSite:
 
 
 def last_line(out: str) -> dict[str, Any]:
-    """What a program printed at its end."""
+    """The last line that a program printed."""
     told: dict[str, Any] = json.loads(out.splitlines()[-1])
     return told
 

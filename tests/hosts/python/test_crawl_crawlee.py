@@ -25,7 +25,7 @@ def impit() -> ImpitHttpClient:
 
 
 class Crawl:
-    """What came of a crawl."""
+    """A crawl and its results."""
 
     def __init__(self) -> None:
         self.got: Counter[str] = Counter()

@@ -18,7 +18,7 @@ from playwright.sync_api import sync_playwright
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = os.environ.get("HOPLINE_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 TRUSTING = ["--ignore-certificate-errors"]
-"""Whatever certificate: the target has a new one for each connection, for which Playwright's own option asks forever."""
+"""Any certificate is trusted: the target has a new one for each connection, for which Playwright's own option asks forever."""
 PAGES = int(os.environ.get("HOPLINE_BROWSER_PAGES", "24"))
 """As a browser takes half a second for a page, few of them in every run."""
 pytestmark = pytest.mark.skipif(not CHROMIUM and os.environ.get("CI") != "true", reason="Chromium is not installed; HOPLINE_CHROMIUM may name the program")

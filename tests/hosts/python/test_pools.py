@@ -453,7 +453,7 @@ def test_what_is_wrong_with_a_pools_settings_is_told_in_the_programs_own_words(s
             with pytest.raises(hopline.Invalid, match=f"open_pool: `{name}` must be at least .* seconds"):
                 agent.open_pool("wrong", size=1, **{**SHOP, name: value})
         with pytest.raises(hopline.Invalid, match="open_pool: `use_with`"):
-            agent.open_pool("wrong", size=1, **SHOP, use_with="curl_cffi")  # type: ignore[arg-type]
+            agent.open_pool("wrong", size=1, **SHOP, use_with="curl_cffy")  # type: ignore[arg-type]
         for rule in ("captcha", later):
             with pytest.raises(TypeError, match="`blocked` must be a function"):
                 agent.open_pool("wrong", size=1, **SHOP, blocked=rule)  # type: ignore[arg-type]

@@ -31,6 +31,9 @@ impl Remote {
     /// Executes a request as it is delivered; a message that is to arrive later is the network's.
     pub(crate) fn meet(&mut self, delivery: Delivery, arrival: Arrival<'_>, effects: &mut Effects) -> ExchangeResult {
         let is_login = arrival.request.uri().path().ends_with("/auth/login");
+        let is_overloaded = matches!(delivery, Delivery::Throttled | Delivery::LostAfter | Delivery::PageAfter);
+        let key = arrival.request.headers().get("idempotency-key").filter(|_| is_overloaded);
+        self.overloaded = key.and_then(|key| key.to_str().ok()).map(str::to_owned);
         match delivery {
             Delivery::Answered | Delivery::CopyLater | Delivery::Late | Delivery::Shifted => self.execute(arrival, effects),
             Delivery::Twice => {

@@ -129,6 +129,8 @@ pub(crate) struct Remote {
     pub(crate) relayed: bool,
     /// The price of one GB, in whole dollars.
     pub(crate) price: i64,
+    /// The key that was throttled last, or whose answer was lost: the draws of a life, and nothing else, depend on it.
+    pub(crate) overloaded: Option<String>,
 }
 
 impl Hash for Remote {
@@ -163,6 +165,7 @@ impl Remote {
             working: None,
             relayed: false,
             price: 4,
+            overloaded: None,
         };
         remote.counts = remote.count(START);
         remote

@@ -6,6 +6,7 @@ use std::hash::Hasher;
 use hopline::client::{CommandId, StoreCall};
 use hopline::contract::Api;
 use hopline::policy::Rule;
+use hopline::wire::Request;
 use rand::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -250,6 +251,11 @@ impl World {
         if sends { wait < most.min(60_000) && most < i64::MAX } else { true }
     }
 
+    /// True if the service had no answer for the last send of a key, or throttled it.
+    fn is_overloaded(&self, request: &Request) -> bool {
+        self.remote.overloaded.is_some() && self.remote.overloaded.as_deref() == request.header("idempotency-key")
+    }
+
     fn draw_answer(&self, at: usize, weights: &Weights, source: &mut impl Source) -> Act {
         let Some(out) = self.process.as_ref().and_then(|process| process.out.get(at)) else { return Act::Pass };
         match out {
@@ -266,6 +272,10 @@ impl World {
                 Act::Keep { at, result: drawn.copied().filter(may_be).unwrap_or(StoreResult::Failed) }
             }
             Out::Store { .. } => Act::Keep { at, result: StoreResult::Done },
+            // A service that is overloaded is so for a while: two answers in a row that throttle one key are rare by themselves.
+            Out::Send { request, .. } if self.is_overloaded(request) && source.below(4) == 0 => {
+                Act::Deliver { at, delivery: Delivery::Throttled }
+            }
             Out::Send { request, about, .. } => {
                 let deliveries = match source.below(16) {
                     0 | 1 => Delivery::SELDOM,

@@ -50,7 +50,7 @@ fn shown(rule: Rule) -> Option<Shown> {
         Rule::DoorSettlesNothing => shown(GIVEN, (1, 0, 0), DENIED, agent),
         Rule::RestoredIsUnanswered => shown(OPENED, (1, 1, 0), DENIED, agent),
         Rule::GivenIsUnanswered => shown(GIVEN, (1, 0, 0), DENIED, None),
-        Rule::ReplaySettlesNoEarlierSend => shown(OPENED, (2, 1, 0), TWICE, None),
+        Rule::ReplaySettlesNoEarlierSend => shown(OPENED, (2, 1, 0), TWICE, agent),
         Rule::GivenKeyHasOneRequest => shown(GIVEN, (1, 1, 0), INVENTED, None),
         Rule::PaidFailureStops => shown(OPENED, (1, 0, 0), REKEYED, agent),
         Rule::OldKeyRests => shown(OPENED, (1, 1, 0), TWICE, agent),

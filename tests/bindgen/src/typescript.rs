@@ -251,7 +251,8 @@ mod tests {
     fn a_request_takes_the_words_of_the_contract_and_an_answer_may_hold_others() {
         let types = declarations();
         assert!(
-            types.contains("  session_type: SessionType;\n") && types.contains("  session_type?: Open<SessionType> | null | undefined;\n")
+            types.contains("  session_type?: SessionType | undefined;\n")
+                && types.contains("  session_type?: Open<SessionType> | null | undefined;\n")
         );
         assert!(types.contains("  quantity?: number | string | undefined;\n") && types.contains("  price: number;\n"));
     }

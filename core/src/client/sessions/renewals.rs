@@ -69,7 +69,10 @@ impl Router {
         }
         let is_held = self.journal.user(from) == Some(&User::Marker(id));
         match written {
-            WriteResult::Done if is_held => self.put_renewal(from, id),
+            WriteResult::Done if is_held => {
+                self.jobs.park(id, Parked::Storing);
+                self.put_renewal(from, id);
+            }
             _ => {
                 if is_held {
                     self.let_go_of_renewals(from);

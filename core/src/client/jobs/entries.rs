@@ -242,7 +242,7 @@ impl Jobs {
     pub(crate) fn goes_on_unnamed(&mut self, id: JobId) -> bool {
         let Some(entry) = self.get_mut(id).filter(|entry| entry.job.is_termination()) else { return false };
         if let Some(name) = entry.record.name.take() {
-            entry.record.rare().left_behind = Some(name);
+            entry.record.rare().left_behind.push(name);
         }
         entry.record.bought_as = None;
         true
@@ -456,11 +456,13 @@ mod tests {
     fn only_a_termination_goes_on_without_its_name() {
         for (operation, params, goes_on) in [("terminate_session", SESSION, true), ("create_session", BUY, false)] {
             let (mut jobs, id) = one(operation, params);
-            jobs.set_name(id, &name("r1"));
-            assert_eq!(jobs.goes_on_unnamed(id), goes_on, "{operation}");
+            for one in ["r1", "r2"] {
+                jobs.set_name(id, &name(one));
+                assert_eq!(jobs.goes_on_unnamed(id), goes_on, "{operation}");
+            }
             let record = &jobs.get(id).expect("is there").record;
-            let left_behind = record.rare.as_ref().and_then(|rare| rare.left_behind.clone());
-            assert_eq!((left_behind.is_some(), record.name.is_none()), (goes_on, goes_on), "{operation}");
+            let left_behind = record.rare.as_ref().map_or(0, |rare| rare.left_behind.len());
+            assert_eq!((left_behind, record.name.is_none()), (if goes_on { 2 } else { 0 }, goes_on), "{operation}");
         }
     }
 

@@ -62,8 +62,8 @@ pub(crate) struct JobExtras {
     pub(crate) also_delete: Option<Name>,
     /// Further names that are let go of with it: doubts about the session that it ended, the name of the session's renewals.
     pub(crate) dropped: Vec<Name>,
-    /// Of a termination that goes on without its name: that name, where its record may be left.
-    pub(crate) left_behind: Option<Name>,
+    /// Of a termination that goes on without its name: that name, where its record may be left. A termination may lose several.
+    pub(crate) left_behind: Vec<Name>,
     /// Of a renewal that has a name of its caller's: where the marker is that says so.
     pub(crate) marker: Option<Name>,
     /// Of a renewal: whether its session was ended meanwhile.

@@ -105,10 +105,14 @@ impl Router {
         }
     }
 
-    /// A termination has ended that lost its name on the way: a record that it left there would be resumed, so it goes. Where what it
-    /// said to have had no effect may come all the same, that is not said.
+    /// A termination has ended that lost names on the way: a record that it left there would be resumed, so it goes. Where what it said
+    /// to have had no effect may come all the same, that is not said.
     pub(crate) fn drop_left_behind(&mut self, entry: &mut Entry, finished: &mut Finished) {
-        let Some(name) = entry.record.rare.as_mut().and_then(|rare| rare.left_behind.take()) else { return };
+        let left = entry.record.rare.as_mut().map(|rare| std::mem::take(&mut rare.left_behind)).unwrap_or_default();
+        left.into_iter().for_each(|name| self.drop_one_left_behind(name, finished));
+    }
+
+    fn drop_one_left_behind(&mut self, name: Name, finished: &mut Finished) {
         let without_effect = finished.result.as_ref().err().filter(|error| error.effect == Effect::None);
         match (self.journal.is_owned(&name) && !self.journal.is_out(&name), without_effect) {
             // A put that was answered just now has made it.

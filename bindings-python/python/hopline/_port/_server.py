@@ -207,8 +207,8 @@ class Port:
         if connection.task is not None:
             # A client that is gone waits for no session.
             connection.reader.call_at_end(connection.task.cancel)
-        avoid = None
-        for tries in range(_TRIES):
+        tries, avoid = 1, None
+        while True:
             one = connection.exit = await self.exits.take(call.key, call.host, avoid)
             try:
                 link = await connect(one.address, call)
@@ -216,11 +216,11 @@ class Port:
             except ProxyFailure as failure:
                 self.counts.failed(one)
                 self._observe(one, failure)
-                is_other = one.over_since is not None
+                is_over = one.over_since is not None
                 self._give(connection)
-                if not is_other or tries == _TRIES - 1:
+                if not is_over or tries == _TRIES:
                     raise
-                avoid = one.session_id
+                tries, avoid = tries + 1, one.session_id
         if call.is_tunnel:  # one with a plain request waits for no answer either
             connection.reader.call_at_end(None)
         connection.touched = monotonic()

@@ -52,7 +52,7 @@ class ProxyFailure(Refusal):
 
     def __init__(self, status: int, sentence: str, reply: int, seen: Seen) -> None:
         super().__init__(status, sentence, reply)
-        self.seen = seen
+        self.seen: Seen = seen
 
 
 def response(status: int, body: bytes, fields: dict[str, str], reason: str) -> bytes:

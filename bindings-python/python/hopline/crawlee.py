@@ -221,9 +221,8 @@ async def _observe(lease: AsyncLease, response: HttpResponse) -> None:
 
 
 def _keep_cookies_with(exit: str, session: Session, request: Request | None) -> None:
-    """Ends a Crawlee session whose cookies are for another exit: cookies belong to the exit that got them."""
-    before = session.user_data.get(_EXIT)
-    if before not in (None, exit) and len(session.cookies):
+    """Ends a Crawlee session that was used with another exit: its cookies, and those of an answer that is still to come, belong to that one."""
+    if session.user_data.get(_EXIT) not in (None, exit):
         session.retire()
         _uncount(request)
         raise SessionError("the session's exit has changed")

@@ -13,7 +13,7 @@ from typing import Any
 
 import hopline
 import pytest
-from canned import SOUND, bought, until, until_dropped
+from canned import SESSION, SOUND, bought, until, until_dropped
 from conftest import BUY
 from memory_store import Memory, MemoryStore
 from wrapping import Wrapped
@@ -258,17 +258,23 @@ def test_many_threads_buy_each_intent_once_and_leave_nothing_owned(tmp_path: Pat
     keys: dict[str, None] = {}
 
     def http(request: hopline.Request) -> hopline.Response:
-        keys[request.headers["idempotency-key"]] = None
-        return bought(request)
+        key = request.headers["idempotency-key"]
+        keys[key] = None
+        return hopline.Response(status=202, body=SESSION.replace(b"s-1", b"s-" + key.encode()))
 
     with hopline.AgentClient(**SOUND, http=http, store=hopline.FolderStore(tmp_path)) as agent:
-        threads = [threading.Thread(target=agent.create_session, kwargs={**BUY, "intent": f"job-{n % 8}"}) for n in range(64)]
+        sold: list[str] = []
+
+        def buy(intent: str) -> None:
+            sold.append(agent.create_session(**BUY, intent=intent).session_id)
+
+        threads = [threading.Thread(target=buy, args=(f"job-{n % 8}",)) for n in range(64)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
         assert [saved.whose for saved in agent.saved()] == ["free"] * 8
-    assert len(keys) == 8
+    assert len(keys) == len(set(sold)) == 8 and len(sold) == 64
 
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

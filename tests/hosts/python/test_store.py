@@ -1,6 +1,7 @@
 """A folder that several clients and processes share: one owner at a time, and nobody who only looks is in the way."""
 
 import importlib.util
+import itertools
 import os
 import shutil
 import subprocess
@@ -117,8 +118,12 @@ def test_what_a_living_process_holds_is_seen_and_free_once_it_is_killed(tmp_path
 
 
 def test_two_clients_do_things_about_one_record_one_after_the_other(stores: Callable[[], hopline.Store]) -> None:
-    record = doubt(stores())
-    with client(stores()) as first, client(stores(), bought) as second:
+    record, numbers = doubt(stores()), itertools.count(1)
+
+    def sold(request: hopline.Request) -> hopline.Response:
+        return hopline.Response(status=202, body=bought(request).body.replace(b"s-1", f"s-{next(numbers)}".encode()))
+
+    with client(stores()) as first, client(stores(), sold) as second:
         with pytest.raises(hopline.InDoubt):
             first.resume(record)
         with pytest.raises(hopline.Refused, match="has changed since you read it"):

@@ -248,10 +248,11 @@ class KeepingTest {
     fun `after every call a client owns what it holds, and nothing else`(): Unit = runBlocking {
         val store = SharedStore()
         var lost = false
-        val active = """{"session_id":"s-1","status":"active"}"""
+        var sold = 0
         val service = Scripted {
             if (lost) throw IOException("gone")
-            if ("terminate" in it.url || it.method == "DELETE") answered("""{"session_id":"s-1","status":"terminated"}""") else answered(active, 202)
+            if (it.method == "POST") sold += 1
+            answered("""{"session_id":"s-$sold","status":"${if (it.method == "DELETE") "terminated" else "active"}"}""", 202)
         }
         // A name that is let go of after an answer is let go of in the background.
         suspend fun owns(count: Int, what: String) = runCatching { withTimeout(20.seconds) { while (store.owned.size != count) delay(5) } }

@@ -100,6 +100,8 @@ for (const [operation, then, kind] of [["list_products", "create_session", "dela
     if (then === "terminate_session") {
       await closed.getByText("USD").waitFor();
       await closed.click("text=End");
+      // A request that comes after the faults are gone would end the session.
+      await comesTo(({ in_progress }) => in_progress > 0);
     }
     await comesTo(({ executions }) => executions[operation] > 0);
     await closed.close();

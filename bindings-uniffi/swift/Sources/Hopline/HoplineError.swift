@@ -20,7 +20,7 @@ extension HoplineError: LocalizedError, CustomStringConvertible, CustomDebugStri
     public var customMirror: Mirror {
         let shown: [(String, Any?)] = [
             ("kind", kind), ("isRefusedByUs", isRefusedByUs), ("effect", effect), ("message", message), ("advice", advice), ("field", field), ("code", code), ("status", status),
-            ("requestId", requestId), ("idempotencyKey", idempotencyKey), ("intent", intent), ("sessionId", sessionId), ("orderNo", orderNo), ("record", record),
+            ("requestId", requestId), ("idempotencyKey", idempotencyKey), ("intent", intent), ("sessionId", sessionId), ("orderNo", orderNo), ("record", record), ("reason", reason),
             ("retryAt", retryAt), ("attempts", attempts), ("notes", notes), ("cause", cause),
         ]
         return Mirror(self, children: shown.compactMap { name, value in value.map { (label: name, value: $0) } }, displayStyle: .struct)

@@ -58,7 +58,7 @@ class Target:
         assert is_browser or len({(visit["exit"], visit["connection"]) for visit in visits}) == len(exits)
         last: dict[str, int] = {}
         for visit in visits:
-            assert last.get(visit["exit"]) != 403, f"{visit['exit']} was used after its block"
+            assert last.get(visit["exit"]) != 403, [one for one in visits if one["exit"] == visit["exit"]]
             last[visit["exit"]] = visit["status"]
         # An exit whose block came at the end may not have been changed any more.
         rotations = self.sandbox.times("rotate_session")

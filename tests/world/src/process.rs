@@ -160,10 +160,22 @@ impl World {
                     told.intent.as_ref().and_then(|intent| self.jobs.iter().position(|job| job.intent().as_ref() == Some(intent)));
                 let of_key = || self.checker.job_of_key(&self.jobs, told.key.as_deref()?);
                 let of_command = || told.operation.as_ref().and_then(|_| Some(about()?.job));
-                of_intent.or_else(of_key).or_else(of_command).or_else(|| self.abandoned.filter(|_| command.is_none()))
+                let of_moved = || self.job_of_moved(call, told.session_id.as_ref()?);
+                of_intent.or_else(of_key).or_else(of_command).or_else(of_moved).or_else(|| self.abandoned.filter(|_| command.is_none()))
             }
             _ => None,
         }
+    }
+
+    /// The job of a result that a renewal puts under another name, since its own record will be where that is: another renewal of the
+    /// session, whose record this program has. Of several it is that with the same data.
+    fn job_of_moved(&self, call: &StoreCall, session: &String) -> Option<usize> {
+        let StoreCall::Put { new: true, data, .. } = call else { return None };
+        let is_it =
+            |job: &Job| job.task == Task::Renew && job.name == JobName::None && self.remote.sessions.get(job.session()) == Some(session);
+        let owned = self.store.owned_by(self.process.as_ref()?.number);
+        let records = owned.filter_map(|name| Some((self.job_of(name)?, self.store.data(name)? == data)));
+        records.filter(|(job, _)| self.jobs.get(*job).is_some_and(is_it)).max_by_key(|(_, is_same)| *is_same).map(|(job, _)| job)
     }
 
     /// Lets the client say all that it has to say.

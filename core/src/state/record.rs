@@ -9,7 +9,7 @@ use crate::contract::{ANY, Api, Encode, Endpoint, Json, Method, Safety, Sink, an
 use crate::engine::{Counted, Phase, SavedAge, SavedChoice, is_over_for_good, phase_of};
 use crate::json::{FromJson, FromJsonError, Scanner, items, pick, read_json, text_of, whole};
 use crate::time::{At, Millis};
-use crate::wire::{Facts, is_key, is_target};
+use crate::wire::{Facts, is_key, is_target, stored_answer};
 
 /// The version that this library writes, and the only one that it reads.
 const VERSION: u32 = 2;
@@ -344,6 +344,13 @@ impl SavedSession {
 }
 
 impl Done {
+    /// The memory of an operation by its result, whose answer is kept where it is short.
+    pub(crate) fn of(operation: &str, facts: Facts, answer: Option<&Json>) -> Done {
+        let endpoint = endpoint(operation);
+        let answer = endpoint.zip(answer).and_then(|(endpoint, answer)| stored_answer(&endpoint.response, answer.text()));
+        Done { operation: endpoint.map_or(ANY, |endpoint| endpoint.name).to_owned(), facts, follows: false, answer }
+    }
+
     /// Returns true if it was a session that can never be usable again.
     pub(crate) fn is_over_for_good(&self) -> bool {
         is_over_for_good(self.facts.status.as_deref(), self.facts.session_type.as_deref())

@@ -62,12 +62,8 @@ def add_buy(parser: Parser) -> None:
     parser.add_argument("--intent", metavar="NAME", required=True, help="your own name for this purchase: the same name never buys twice")
     parser.add_argument("--max-unit-price", type=amount, metavar="USD", help="the highest price of one unit; without a cap the purchase is not counted under the daily cap of programs")
     add_cap(parser)
-    parser.add_argument("--quantity", type=amount, help="GB (dynamic) or addresses (static); the service's default is 1")
-    parser.add_argument("--duration", type=int, help="the duration of a static session")
+    add_request(parser)
     parser.add_argument("--protocol", type=one_of("socks5", "http", "https"), help="the proxy's protocol; the service's default is socks5")
-    parser.add_argument("--country", metavar="CODE", help="country of the exit")
-    parser.add_argument("--city", metavar="CODE", help="city of the exit")
-    parser.add_argument("--project", metavar="CODE", help="project, which some shared static products need")
     clients = one_of("requests", "httpx", "aiohttp", "playwright", "curl")
     parser.add_argument("--use-with", type=clients, metavar="CLIENT", help="the HTTP client that the proxy is for")
     parser.add_argument("--expected-charge", type=amount, metavar="USD", help="the charge, where no price decides it and there is a cap")
@@ -75,6 +71,15 @@ def add_buy(parser: Parser) -> None:
     ended = "`buy` buys the next session where the intent's session is over for good, under a daily cap; default: error"
     parser.add_argument("--if-ended", type=one_of("error", "buy"), help=ended)
     parser.add_argument("--wait", action="store_true", help="waits while another program is at work on the intent, or has its session")
+
+
+def add_request(parser: Parser | argparse._ArgumentGroup) -> None:
+    """Declares what a session is bought with, beside its product."""
+    parser.add_argument("--quantity", type=amount, help="GB (dynamic) or addresses (static); the service's default is 1")
+    parser.add_argument("--duration", type=int, help="the duration of a static session")
+    parser.add_argument("--country", metavar="CODE", help="country of the exit")
+    parser.add_argument("--city", metavar="CODE", help="city of the exit")
+    parser.add_argument("--project", metavar="CODE", help="project, which some shared static products need")
 
 
 def add_cap(parser: Parser | argparse._ArgumentGroup) -> None:

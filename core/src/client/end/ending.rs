@@ -9,12 +9,12 @@ use crate::client::names::deletion::{Deletion, doubt_kept_for, refused_kept_for}
 use crate::client::router::Router;
 use crate::client::sessions::session::ended;
 use crate::contract::agent::CreateSession;
-use crate::contract::{ANY, Operation, Reconciliation, Shape, Shaped, endpoint};
+use crate::contract::{Operation, Reconciliation, Shaped};
 use crate::engine::{Answered, Counted, EventKind, Job, Phase, is_over_for_good, phase_of};
 use crate::policy::{Advice, Effect, Error, KEY_WINDOW, Kind, Rule, look_advice};
 use crate::state::{Done, JobId, Name, SavedCall, User};
 use crate::time::Millis;
-use crate::wire::{Facts, stored_answer};
+use crate::wire::Facts;
 
 impl Router {
     /// Ends a job for good.
@@ -349,8 +349,6 @@ fn unready(entry: &Entry, result: &Result<Answered, Error>) -> Option<Error> {
 /// The memory of a finished operation.
 fn done(entry: &Entry, result: &Result<Answered, Error>) -> Done {
     let Entry { job, subject, .. } = entry;
-    let operation = subject.operation;
-    let shape = endpoint(operation).map_or(&Shape::Json, |endpoint| &endpoint.response);
     let (facts, raw) = match result {
         Ok(answered) => (answered.facts.clone(), Some(&answered.raw)),
         Err(error) => {
@@ -363,9 +361,7 @@ fn done(entry: &Entry, result: &Result<Answered, Error>) -> Done {
         }
     };
     let follows = job.follows() && (subject.order_no.is_some() || subject.session_id.is_some());
-    let answer = raw.filter(|_| !follows).and_then(|raw| stored_answer(shape, raw.text()));
-    let operation = if endpoint(operation).is_some() { operation } else { ANY };
-    Done { operation: operation.to_owned(), facts, follows, answer }
+    Done { follows, ..Done::of(subject.operation, facts, raw.filter(|_| !follows)) }
 }
 
 impl Router {

@@ -8,12 +8,12 @@ use crate::client::end::taken_over::{after, taken_over};
 use crate::client::news::{PoolEvent, PoolEventKind};
 use crate::client::router::Router;
 use crate::client::types::busy;
-use crate::contract::{Endpoint, endpoint};
+use crate::contract::Endpoint;
 use crate::engine::{Answered, Counted};
 use crate::json::read_json;
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::state::{CommandId, Data, Done, Name, User, WriteResult};
-use crate::wire::{Facts, stored_answer};
+use crate::wire::Facts;
 
 impl Router {
     /// Gives a command its result.
@@ -221,7 +221,7 @@ impl Router {
         if let Some(name) = left.own.take().filter(|name| self.journal.user(name) == Some(&User::Result)) {
             self.journal.give(&name, None);
             match result {
-                Ok(answered) => self.put_done(&name, None, done(operation, &answered)),
+                Ok(Answered { facts, raw, .. }) => self.put_done(&name, None, Done::of(operation, facts, Some(&raw))),
                 // A resume of it sends its key again.
                 Err(_) => self.release(&name),
             }
@@ -233,13 +233,8 @@ impl Router {
     /// other programs.
     pub(crate) fn untaken(&self, name: &Name) -> Option<Data> {
         let (operation, answered) = self.commands.success_under(name)?;
-        Some(Data { done: Some(done(operation, answered)), ..self.data(None) })
+        Some(Data { done: Some(Done::of(operation, answered.facts.clone(), Some(&answered.raw))), ..self.data(None) })
     }
-}
-
-fn done(operation: &str, answered: &Answered) -> Done {
-    let answer = endpoint(operation).and_then(|endpoint| stored_answer(&endpoint.response, answered.raw.text()));
-    Done { operation: operation.to_owned(), facts: answered.facts.clone(), follows: false, answer }
 }
 
 #[cfg(test)]

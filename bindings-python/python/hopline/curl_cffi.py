@@ -5,11 +5,14 @@
     with agent.open_pool("shop", size=3, use_with="curl", ...) as pool, PoolSession(pool, impersonate="chrome") as http:
         page = http.get("https://shop.example/")
 
-Each request has a lease of its own, with all its redirects, until its body has come.
+Each request has a lease of its own, with all its redirects, until its body has come. A stream that is not closed has it for ten minutes at most.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from threading import Timer
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urljoin
 
@@ -17,7 +20,7 @@ import curl_cffi
 from curl_cffi.requests.exceptions import ProxyError
 
 from ._errors import misuse
-from ._through import WAIT, Asked, AsyncSending, Exits, Sending, check_pool, through, through_async
+from ._through import LONGEST, WAIT, Asked, AsyncSending, Exits, Sending, check_pool, through, through_async
 
 if TYPE_CHECKING:
     from curl_cffi.requests import Response
@@ -58,9 +61,8 @@ class PoolSession(_Session):
         self._check_session_closed()
         sending = _Sending(self._exits, (method, url, *more), given)
         response, lease = through(self._pool, _asked(self, method, url, more, given), sending)
-        _release(response.stream_task, lease)
-        if self.raise_for_status:
-            response.raise_for_status()
+        _release(response, response.stream_task, lease, _later)
+        _raise_for_status(self, response)
         return response
 
     def ws_connect(self, *arguments: Any, **given: Any) -> NoReturn:
@@ -90,9 +92,8 @@ class AsyncPoolSession(_AsyncSession):
         self._check_session_closed()
         sending = _AsyncSending(self._exits, (method, url, *more), given)
         response, lease = await through_async(self._pool, _asked(self, method, url, more, given), sending)
-        _release(response.astream_task, lease)
-        if self.raise_for_status:
-            response.raise_for_status()
+        _release(response, response.astream_task, lease, asyncio.get_running_loop().call_later)
+        _raise_for_status(self, response)
         return response
 
     def ws_connect(self, *arguments: Any, **given: Any) -> NoReturn:
@@ -166,8 +167,7 @@ class _AsyncSending(AsyncSending[Any, Any]):
         return await exit.connections.request(*self._request, **self._given)
 
     async def drop(self, answer: Any) -> None:
-        if answer.quit_now is not None:  # `aclose` would wait for all of the body
-            answer.quit_now.set()
+        _break_off(answer)  # `aclose` would wait for all of the body
 
 
 def _through(lease: Any, options: dict[str, Any]) -> dict[str, Any]:
@@ -189,14 +189,50 @@ def _asked(its: Any, method: str, url: str, more: tuple[Any, ...], given: dict[s
     return Asked(method, urljoin(its.base_url or "", url), key=its._key, wait=its._wait, is_sent_once=is_sent_once)
 
 
-def _release(streaming: Any, lease: Any) -> None:
-    """Gives a lease back: that of a stream once its body has come or is closed, which curl does in another thread or task."""
+def _release(response: Any, streaming: Any, lease: Any, later: Callable[[float, Callable[[], None]], Any]) -> None:
+    """Gives a lease back: that of a stream once its body has come or is closed, which curl does in another thread or task. Nothing tells that a
+    stream was dropped, so it is broken off after ten minutes.
+    """
     if lease is None:
         return
     if streaming is None:
         lease.release()
-    else:
-        streaming.add_done_callback(lambda _: lease.release())
+        return
+
+    def give_up() -> None:
+        _break_off(response)
+        lease.release()
+
+    late = later(LONGEST, give_up)
+
+    def end(_: Any) -> None:
+        late.cancel()
+        lease.release()
+
+    streaming.add_done_callback(end)
+
+
+def _later(seconds: float, do: Callable[[], None]) -> Timer:
+    timer = Timer(seconds, do)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def _break_off(response: Any) -> None:
+    """Ends a stream whose body nobody reads."""
+    if response.quit_now is not None:
+        response.quit_now.set()
+
+
+def _raise_for_status(its: Any, response: Any) -> None:
+    if not its.raise_for_status:
+        return
+    try:
+        response.raise_for_status()
+    except BaseException:
+        _break_off(response)
+        raise
 
 
 def _check(given: dict[str, Any]) -> None:

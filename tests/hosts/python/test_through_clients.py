@@ -12,6 +12,7 @@ from typing import Any
 
 import hopline
 import pytest
+from curl_cffi.requests.exceptions import HTTPError
 from fleet import SHOP
 from hopline.aiohttp import pool_session
 from hopline.curl_cffi import AsyncPoolSession, PoolSession
@@ -301,6 +302,25 @@ def test_a_stream_of_curl_gives_its_lease_back_once_the_body_has_come(site: Sand
                 client.http.ws_connect("wss://shop.localhost/")
 
     asyncio.run(life())
+
+
+def test_a_stream_of_curl_that_is_dropped_or_an_error_gives_its_lease_back(site: Sandbox, target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(name: str) -> None:
+        async with through(name, site, 1) as client:
+            get: Callable[..., Any] = lambda path: client.http.get(f"{target.url}{path}", stream=True)  # noqa: E731
+            held = await get("/drip") if name in ASYNC else await asyncio.to_thread(get, "/drip")
+            assert (await client.status()).leased == 1
+            await none_lent(client)
+            client.http.raise_for_status = True
+            monkeypatch.setattr("hopline.curl_cffi.LONGEST", 600)
+            with pytest.raises(HTTPError):
+                await (get("/missing") if name in ASYNC else asyncio.to_thread(get, "/missing"))
+            await none_lent(client)
+            del held
+
+    for name in ("curl_cffi", "async-curl_cffi"):
+        monkeypatch.setattr("hopline.curl_cffi.LONGEST", 1)
+        asyncio.run(story(name))
 
 
 def test_a_digest_login_with_requests_goes_through_the_pool_as_a_whole(site: Sandbox, target: Target) -> None:

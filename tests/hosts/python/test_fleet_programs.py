@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import urllib.error
@@ -42,15 +41,15 @@ def get(url: str) -> tuple[int, str]:
 
 @contextmanager
 def pod(server: Server, sandbox: Sandbox) -> Iterator[tuple["subprocess.Popen[bytes]", str]]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = subprocess.Popen([sys.executable, "pod.py", str(port)], cwd=PROGRAMS, env=environment(server, sandbox))
+    process = subprocess.Popen([sys.executable, "pod.py", "0"], cwd=PROGRAMS, env=environment(server, sandbox), stdout=subprocess.PIPE)
     try:
-        yield process, f"http://127.0.0.1:{port}"
+        assert process.stdout is not None
+        said = process.stdout.readline().decode()
+        assert said.startswith("listening on port "), said
+        yield process, f"http://127.0.0.1:{said.split()[-1]}"
     finally:
         process.kill()
-        process.wait()
+        process.communicate()
 
 
 @needs_postgres

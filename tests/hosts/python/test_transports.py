@@ -55,13 +55,14 @@ async def _outcomes(name: str, options: dict[str, Any], calls: tuple[Call, ...])
 
 @pytest.mark.parametrize("which", BOTH)
 def test_a_refused_connect_and_an_unknown_name_had_no_effect(which: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        port = unused.getsockname()[1]
-    for url, kind in [(f"http://127.0.0.1:{port}/v1", "connect"), ("http://unknown.invalid/v1", "dns")]:
-        assert failure(which, url) == (kind, "never")
-        # A lost packet to a server of names costs seconds.
-        [error] = outcomes(which, {"base_url": url, "api_key": "key"}, BUYING, timeout=30.0, allow_http=True)
-        assert isinstance(error, hopline.Unavailable) and error.effect == "none" and not error.record, repr(error)
+    with socket.socket() as unused:
+        # Nobody listens at a port that is bound, nor is it given to anybody else.
+        unused.bind(("127.0.0.1", 0))
+        for url, kind in [(f"http://127.0.0.1:{unused.getsockname()[1]}/v1", "connect"), ("http://unknown.invalid/v1", "dns")]:
+            assert failure(which, url) == (kind, "never")
+            # A lost packet to a server of names costs seconds.
+            [error] = outcomes(which, {"base_url": url, "api_key": "key"}, BUYING, timeout=30.0, allow_http=True)
+            assert isinstance(error, hopline.Unavailable) and error.effect == "none" and not error.record, repr(error)
 
 
 def failure(which: str, url: str) -> tuple[str, str]:

@@ -38,6 +38,7 @@ class Server(ThreadingHTTPServer):
 
 
 server = Server(("", int(sys.argv[1])), Handler)
+print(f"listening on port {server.server_port}", flush=True)
 signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
 server.serve_forever()
 server.server_close()

@@ -89,15 +89,14 @@ class HandleTest {
             sandbox.client().use { agent ->
                 val open = agent.openSession(SessionType.Dynamic, "dynamic-world", protocol = Protocol.Http, credentials = true)
                 ServerSocket(0).use { silent ->
-                    val closed = ServerSocket(0).use { it.localPort }
                     val wrong = open.proxy.copy(password = Secret("wrong"), fullUrl = null)
-                    val gone = open.proxy.copy(port = closed.toLong(), fullUrl = null)
+                    val gone = open.proxy.copy(port = CLOSED_PORT.toLong(), fullUrl = null)
                     val nowhere = open.proxy.copy(host = "no-such-host.invalid", fullUrl = null)
                     for (client in listOf(::okHttp, ::java)) {
                         assertEquals(Seen.Proxy, client(wrong, "https://localhost:${silent.localPort}/"), "$client, wrong password")
                         assertEquals(Seen.Proxy, client(gone, sandbox.targetUrl), "$client, a closed port")
                         assertEquals(Seen.Proxy, client(nowhere, sandbox.targetUrl), "$client, an unknown proxy")
-                        assertEquals(Seen.Target, client(open.proxy, "https://localhost:$closed/"), "$client, a target that listens not")
+                        assertEquals(Seen.Target, client(open.proxy, "https://localhost:$CLOSED_PORT/"), "$client, a target that listens not")
                         assertEquals(Seen.Timeout, client(open.proxy, "http://localhost:${silent.localPort}/"), "$client, a target that is silent")
                     }
                 }

@@ -18,6 +18,9 @@ import kotlinx.serialization.json.Json
 import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonObject
 
+/** A port where nobody listens: no system gives it to a program that asks for any port. */
+const val CLOSED_PORT = 3
+
 /** The service on loopback, for one test. */
 class Sandbox(vararg options: String) : AutoCloseable {
     private val program = System.getenv("HOPLINE_SANDBOX") ?: error("HOPLINE_SANDBOX must name the sandbox; `cargo xtask test kotlin` does")

@@ -11,7 +11,6 @@ import hopline.Secret
 import hopline.SessionType
 import hopline.Transport
 import hopline.TransportException
-import java.net.ServerSocket
 import java.net.http.HttpClient
 import java.util.concurrent.CopyOnWriteArrayList
 import java.util.concurrent.TimeUnit
@@ -147,8 +146,7 @@ class SocketTest {
     @ParameterizedTest
     @MethodSource("transports")
     fun `nothing was sent where nobody listens, and that is known`(transport: Transport) {
-        val free = ServerSocket(0).use { it.localPort }
-        for (url in listOf("http://127.0.0.1:$free/v1", "https://nobody.invalid/v1")) {
+        for (url in listOf("http://127.0.0.1:$CLOSED_PORT/v1", "https://nobody.invalid/v1")) {
             // A lost packet to a server of names costs seconds.
             client(url, transport, Options(attempts = 1, timeout = 30.seconds)).use { agent ->
                 val failure = buy(agent)

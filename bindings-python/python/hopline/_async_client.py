@@ -16,13 +16,12 @@ from ._events import AsyncEvents
 from ._http import AsyncTransport, own
 from ._observing import Observing, Verdict
 from ._order import OrderReply
-from ._proxy import UseWith, check_use_with, in_core
+from ._proxy import CHOSEN_PROTOCOL, UseWith, check_use_with, in_core
 from ._seen import Seen, check_blocked
 from ._session import SessionReply
 from ._tasks import carrier, run, spanned, until_over
 from ._told import Event, HoplineError, NotReady, Saved
 from ._value import Reply
-from ._values import UNSET
 from ._walk import I
 
 if TYPE_CHECKING:
@@ -227,9 +226,9 @@ class AsyncClient:
         return AsyncOpening(self._open_session(params, options, keep))
 
     async def _open_session(self, params: Mapping[str, Any], options: Mapping[str, Any], keep: bool) -> AsyncOpenSession:
-        # Where no protocol is named, the core chooses one that needs no further package.
         client = options.get("use_with")
-        check_use_with("open_session", {"protocol": "http"} | {name: value for name, value in params.items() if value is not UNSET}, client)
+        # Where no protocol is named, the core chooses one that needs no further package.
+        check_use_with("open_session", params, client)
         options = options if client is None else {**options, "use_with": in_core(client)}
         taken = await self._run("open_session", begin("open_session", params, options))
         try:
@@ -255,6 +254,7 @@ class AsyncClient:
         self, operation: str, params: Mapping[str, Any], use_with: UseWith | None, blocked: Callable[[Any], bool] | None
     ) -> AsyncPool:
         check_use_with(operation, params, use_with)
+        params = params if use_with is None else {"protocol": CHOSEN_PROTOCOL, **params}
         check_blocked(blocked)
         number = read(await self._run(operation, begin(operation, params, {})), Reply).raw["pool"]
         self._engine.leases.opened(number, params["name"])

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 from ._errors import ask, invalid
+from ._told import Invalid
 from ._value import Value, field
 from ._values import UNSET, Secret
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 UseWith: TypeAlias = Literal["requests", "httpx", "httpx2", "aiohttp", "curl_cffi", "playwright", "curl"]
 """The HTTP client that a session's proxy is for."""
+CHOSEN_PROTOCOL = "http"
+"""The protocol of what is bought for an HTTP client where none is named."""
 _SOCKS_BY = {"requests": "socks", "httpx": "socksio", "httpx2": "socksio"}
 """The package by which an HTTP client supports SOCKS5."""
 _ALIKE = {"httpx2": "httpx", "curl_cffi": "curl"}
@@ -121,7 +124,7 @@ def in_core(client: str) -> str:
 
 
 def check_use_with(operation: str, params: Mapping[str, Any], client: UseWith | None) -> None:
-    """Refuses, before anything is bought, a session whose proxy the named client can't use."""
+    """Refuses, before anything is bought, sessions whose proxies the named client can't use."""
     if client is None:
         return
     if client not in get_args(UseWith):
@@ -130,8 +133,16 @@ def check_use_with(operation: str, params: Mapping[str, Any], client: UseWith | 
         likely = get_close_matches(str(client), get_args(UseWith), n=1)
         meant = f" (did you mean `{likely[0]}`?)" if likely else ""
         invalid(operation, "use_with", f"must be one of {', '.join(f'`{known}`' for known in get_args(UseWith))}{meant}")
-    chosen = {name: value for name, value in params.items() if name == "protocol" and value is not UNSET}
-    _check_package(operation, client, ask("use_with", client=in_core(client), **chosen).get("scheme"))
+    named = params.get("protocol")
+    protocol = CHOSEN_PROTOCOL if named is None or named is UNSET else named
+    try:
+        scheme = ask("use_with", client=in_core(client), protocol=protocol).get("scheme")
+    except Invalid as error:
+        # The core names the operation that buys one session.
+        refused = Invalid(f"{operation}: {error.what}", **{**error._fields, "operation": operation})
+    else:
+        return _check_package(operation, client, scheme)
+    raise refused
 
 
 def _check_package(operation: str, client: str, scheme: str | None) -> None:

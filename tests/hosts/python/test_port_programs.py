@@ -39,8 +39,10 @@ def test_the_program_with_wget_fetches_a_page_through_a_socks5_session(sandbox: 
 
 @needs_curl
 def test_the_commands_of_the_page_do_what_they_say(sandbox: Sandbox, tmp_path: Path) -> None:
-    first, *others = (line.split("  #")[0].strip() for line in PAGE.split("```sh\n")[1].split("```")[0].splitlines())
-    environment = {**os.environ, **account(sandbox), "HOPLINE_STORE": str(tmp_path), "NO_PROXY": "", "no_proxy": ""}
+    export, first, *others = (line.split("  #")[0].strip() for line in PAGE.split("```sh\n")[1].split("```")[0].splitlines())
+    name, folder = export.removeprefix("export ").split("=")
+    environment = {**os.environ, **account(sandbox), name: str(tmp_path / folder), "NO_PROXY": "", "no_proxy": ""}
+    subprocess.run([PROGRAM, "store", "init"], env=environment, check=True, stdout=subprocess.DEVNULL)
     words = first.replace("127.0.0.1:8118", "127.0.0.1:0").split()
     port = subprocess.Popen([PROGRAM, *words[1:]], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:

@@ -108,6 +108,26 @@ def test_a_session_is_bought_for_a_client_that_takes_what_another_does(client: A
             assert lease.proxy.url()
 
 
+@pytest.mark.parametrize("client", ["requests", "httpx", "aiohttp", "playwright"])
+def test_a_pool_for_a_client_has_a_protocol_that_the_client_speaks_by_itself(client: Any, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    buy: dict[str, Any] = {"size": 1, "session_type": "dynamic", "product_no": "dynamic-world", "daily_cap_usd": 100, "use_with": client}
+
+    async def life() -> None:
+        async with hopline.AsyncAgentClient(**sandbox.account) as agent, agent.open_pool("tasks", **buy) as pool, pool.acquire() as lease:
+            assert lease.proxy.protocol == "http"
+
+    with hopline.AgentClient(**sandbox.account) as agent:
+        with agent.open_pool("shop", **buy) as pool, pool.acquire() as lease:
+            assert lease.proxy.protocol == "http"
+        asyncio.run(life())
+        # A protocol that is named stays, and is refused in the pool's own name where the client can't speak it.
+        with pytest.raises(hopline.Invalid, match="^open_pool: `protocol` ") as caught:
+            agent.open_pool("other", **buy, protocol="socks5")
+        assert caught.value.operation == "open_pool" and caught.value.field == "protocol" and caught.value.effect == "none"
+    assert sandbox.charges() == 2
+
+
 @pytest.mark.parametrize("client", ["requests", "httpx", "httpx2"])
 def test_an_http_client_without_its_package_for_socks_is_told_which(
     client: Any, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch

@@ -1,4 +1,4 @@
-//! `advance` for Java: a crossing by JNA takes a microsecond if only numbers cross, and ten with each structure of uniffi's. So the move
+//! `drive` and `advance` for Java: a crossing by JNA takes a microsecond if only numbers cross, and ten with each structure of uniffi's. So the move
 //! and the answer lie in one piece of memory that Java owns, written as uniffi writes its values.
 
 #![allow(unsafe_code, reason = "a C function that is given an address")]
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use uniffi::{Lift, Lower};
 
-use crate::{Answer, Client, Move, Moved, Step, Taken, UniFfiTag};
+use crate::{Answer, Client, Driven, Move, Moved, Step, Taken, UniFfiTag, Work};
 
 static OPEN: Mutex<BTreeMap<u64, Known>> = Mutex::new(BTreeMap::new());
 static LAST: AtomicU64 = AtomicU64::new(0);
@@ -49,13 +49,60 @@ impl Drop for Client {
 /// The `room` bytes at the address belong to this call alone until it returns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopline_advance(client: u64, address: *mut u8, room: u32, length: u32, unix_ms: i64, monotonic_ms: i64) -> i32 {
+    let advance = |client: &Client, what, body: &[u8]| {
+        let mut moved = client.advance(what, body, unix_ms, monotonic_ms);
+        let large = moved.steps.iter_mut().filter_map(answer_of).flat_map(large).collect();
+        let mut answer = Vec::new();
+        <Moved as Lower<UniFfiTag>>::write(moved, &mut answer);
+        (answer, large)
+    };
+    // SAFETY: the memory is the caller's, for this call alone.
+    unsafe { cross(client, address, room, length, advance) }
+}
+
+/// [`Client::drive`], as [`hopline_advance`] has `advance`: a `Driven` is written.
+///
+/// # Safety
+///
+/// The `room` bytes at the address belong to this call alone until it returns.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopline_drive(
+    client: u64,
+    owner: u64,
+    address: *mut u8,
+    room: u32,
+    length: u32,
+    unix_ms: i64,
+    monotonic_ms: i64,
+) -> i32 {
+    let drive = |client: &Client, what, body: &[u8]| {
+        let mut driven = client.drive(owner, what, body, unix_ms, monotonic_ms);
+        let large = driven.work.iter_mut().flat_map(answers_of).flat_map(large).collect();
+        let mut answer = Vec::new();
+        <Driven as Lower<UniFfiTag>>::write(driven, &mut answer);
+        (answer, large)
+    };
+    // SAFETY: the memory is the caller's, for this call alone.
+    unsafe { cross(client, address, room, length, drive) }
+}
+
+/// # Safety
+///
+/// The `room` bytes at the address belong to this call alone until it returns.
+unsafe fn cross(
+    client: u64,
+    address: *mut u8,
+    room: u32,
+    length: u32,
+    carry_out: impl FnOnce(&Client, Move, &[u8]) -> (Vec<u8>, Vec<Vec<u8>>),
+) -> i32 {
     if address.is_null() {
         return -1;
     }
     // SAFETY: the memory is the caller's, for this call alone.
     let memory = unsafe { std::slice::from_raw_parts_mut(address, room as usize) };
     let told = memory.get(..length as usize).unwrap_or_default();
-    let Some(answer) = answer(client, told, unix_ms, monotonic_ms) else { return -1 };
+    let Some(answer) = answer(client, told, carry_out) else { return -1 };
     match memory.get_mut(..answer.len()) {
         Some(place) => place.copy_from_slice(&answer),
         None => {
@@ -67,7 +114,7 @@ pub unsafe extern "C" fn hopline_advance(client: u64, address: *mut u8, room: u3
     answer.len().try_into().unwrap_or(i32::MAX)
 }
 
-fn answer(number: u64, mut told: &[u8], unix_ms: i64, monotonic_ms: i64) -> Option<Vec<u8>> {
+fn answer(number: u64, mut told: &[u8], carry_out: impl FnOnce(&Client, Move, &[u8]) -> (Vec<u8>, Vec<Vec<u8>>)) -> Option<Vec<u8>> {
     let client = {
         let mut open = open();
         let known = open.get_mut(&number)?;
@@ -77,10 +124,7 @@ fn answer(number: u64, mut told: &[u8], unix_ms: i64, monotonic_ms: i64) -> Opti
         known.client.upgrade()?
     };
     let what = <Move as Lift<UniFfiTag>>::try_read(&mut told).ok()?;
-    let mut moved = client.advance(what, told, unix_ms, monotonic_ms);
-    let large = moved.steps.iter_mut().filter_map(answer_of).flat_map(large).collect::<Vec<_>>();
-    let mut answer = Vec::new();
-    <Moved as Lower<UniFfiTag>>::write(moved, &mut answer);
+    let (mut answer, large) = carry_out(&client, what, told);
     for bytes in large {
         answer.extend(u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_be_bytes());
         answer.extend(bytes);
@@ -93,6 +137,11 @@ fn answer_of(step: &mut Step) -> Option<&mut Answer> {
         Step::Completed { result: Some(Taken::Answered { answer }), .. } => Some(answer),
         _ => None,
     }
+}
+
+fn answers_of(work: &mut Work) -> Vec<&mut Answer> {
+    let Work::Ended { results, .. } = work else { return Vec::new() };
+    results.iter_mut().filter_map(|taken| if let Taken::Answered { answer } = taken { Some(answer) } else { None }).collect()
 }
 
 /// The parts that uniffi would write byte by byte. Few callers read `raw`, so Java makes a text of it only when it is read.

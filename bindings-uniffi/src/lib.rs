@@ -4,6 +4,7 @@
 //! errors, events and lists are packed bytes (`packed.rs`), from which the printed native types are read.
 
 pub mod direct;
+mod driven;
 mod moves;
 mod packed;
 mod store;
@@ -15,9 +16,12 @@ use hopline::client::{CommandId, RESPONSE_HEADERS, host_text as answer, misfit_t
 use hopline::contract::pools::LeaseRef;
 use hopline::policy::{is_shared_text, parse_ip_range};
 use hopline::pool::PoolClient;
+use hopline::turns::Driver;
 
+use crate::driven::Core;
 use crate::packed::{pack_page, packed};
 
+pub use driven::*;
 pub use moves::*;
 pub use store::*;
 pub use types::*;
@@ -78,18 +82,18 @@ pub fn ip_range(text: &str) -> Vec<u8> {
     packed(&parse_ip_range(text))
 }
 
-/// The client of one account. `advance` moves it: more steps are there until a wait comes; answer each once. The client may be used from
-/// any thread.
+/// The client of one account. `drive` moves it, and brings what the host is to do until the next call. Vectors drive it by hand with `advance`:
+/// more steps are there until a wait comes; answer each once. The client may be used from any thread.
 #[derive(uniffi::Object)]
 pub struct Client {
-    core: Mutex<PoolClient>,
+    core: Mutex<Core>,
     expecting: Mutex<moves::Expecting>,
     /// The number by which calls from Java name the client.
     number: u64,
 }
 
 impl Client {
-    fn lock(&self) -> MutexGuard<'_, PoolClient> {
+    fn lock(&self) -> MutexGuard<'_, Core> {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -99,39 +103,47 @@ impl Client {
     /// A client. `entropy` is 16 bytes from the system's secure generator, new ones for each client.
     #[uniffi::constructor]
     pub fn new(options: &str, entropy: Vec<u8>) -> Result<Arc<Self>, ClientError> {
-        let core = PoolClient::from_text(options, &entropy)?;
+        let core = Core::by_hand(Driver::new(PoolClient::from_text(options, &entropy)?, false));
         Ok(direct::numbered(|number| Client { core: Mutex::new(core), expecting: Mutex::default(), number }))
     }
 
-    /// The number that `hopline_advance` takes for this client.
+    /// A client for `drive`. `needs_vouching` is true if something is to be done between the hand-out of a Send and its begin: the claims of
+    /// the store can end, or a function of the caller's is asked for headers. Then each Send but a termination has a `patience`.
+    #[uniffi::constructor]
+    pub fn driven(options: &str, entropy: Vec<u8>, needs_vouching: bool) -> Result<Arc<Self>, ClientError> {
+        let core = Core::driven(Driver::new(PoolClient::from_text(options, &entropy)?, needs_vouching));
+        Ok(direct::numbered(|number| Client { core: Mutex::new(core), expecting: Mutex::default(), number }))
+    }
+
+    /// The number that `hopline_advance` and `hopline_drive` take for this client.
     pub fn number(&self) -> u64 {
         self.number
     }
 
     /// The result of a command that completed, which stays until it is taken or abandoned.
     pub fn result(&self, command: u32) -> Option<Taken> {
-        let taken = self.lock().result_to_read(CommandId(command));
+        let taken = self.lock().client().result_to_read(CommandId(command));
         taken.map(|taken| Taken::of(taken, None))
     }
 
     /// Returns true if a command ends sessions, which cost money until then: a client that is being closed still carries it out.
     pub fn ends_sessions(&self, command: u32) -> bool {
-        self.lock().ends_sessions(CommandId(command))
+        self.lock().client().ends_sessions(CommandId(command))
     }
 
     /// Returns true if the lease is still this client's.
     pub fn is_valid(&self, pool: u32, lease: i64) -> bool {
-        self.lock().is_valid(&LeaseRef { pool, lease })
+        self.lock().client().is_valid(&LeaseRef { pool, lease })
     }
 
     /// The time at which a lease for the target is worth asking for, after the advice `wait`; Unix milliseconds.
     pub fn retry_at(&self, pool: u32, lease: i64) -> Option<i64> {
-        self.lock().retry_at(&LeaseRef { pool, lease })
+        self.lock().client().retry_at(&LeaseRef { pool, lease })
     }
 
     /// Of the reseller API: the token that is used at present, to store where secrets are kept.
     pub fn token(&self) -> Option<String> {
-        self.lock().token().map(|token| token.reveal().to_owned())
+        self.lock().client().token().map(|token| token.reveal().to_owned())
     }
 }
 

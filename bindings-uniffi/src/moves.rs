@@ -165,6 +165,34 @@ pub enum Move {
         /// The commands.
         commands: Vec<u32>,
     },
+    /// Of `drive`: a Send that has a `patience` is about to begin; true if the store vouches for its claims. The answer is whether to send it:
+    /// if not, it is over, and nothing is reported of it.
+    Begin {
+        /// The Send.
+        step: u32,
+        /// True if the store is sure of its claims.
+        is_sure: bool,
+    },
+    /// Of `drive`: the owner's caller is gone. Nothing more is sent for its command, and an operation that took effect, or may have, keeps its
+    /// record. Its Ended comes all the same.
+    GiveUp,
+    /// Of `drive`: the owner goes, after its Ended. If its caller has the results for certain they `has_heard` them, and the record may be
+    /// deleted; otherwise it stays.
+    Leave {
+        /// True if the results are surely the caller's.
+        has_heard: bool,
+    },
+    /// Of `drive`: close the client. Every command but those that end sessions is cancelled, and Finish comes once nobody is in it. It may be
+    /// said again, with an earlier time.
+    Close {
+        /// The monotonic time at which all that still goes on is given up; null for none.
+        ends_at: Option<i64>,
+    },
+    /// Of `drive`: nothing is sent and no store called until GoOn. The host waits until its calls of the store have ended, releases all names,
+    /// and says Lost.
+    Pause,
+    /// Of `drive`: the pause is over.
+    GoOn,
     /// Abandon the results of these commands. A write without an intent that took effect, or may have, stays in the saved entries; a lease
     /// goes back, and a pool is closed.
     Abandon {
@@ -198,7 +226,7 @@ pub enum MoveAnswer {
         /// The word.
         word: Option<String>,
     },
-    /// The answer to a question: true if the session was followed, or the lease was valid.
+    /// The answer to a question: true if the session was followed, the lease was valid, the Send is to be sent, or the store's answer fits.
     Was {
         /// The answer.
         so: bool,
@@ -208,6 +236,8 @@ pub enum MoveAnswer {
         /// The error, packed.
         error: Vec<u8>,
     },
+    /// Of `drive`: nothing was begun, since the client is closed.
+    Closed,
 }
 
 impl From<CommandId> for MoveAnswer {
@@ -248,7 +278,7 @@ impl Client {
 
     /// Takes one step, for the vectors. The result of a command is left to `result`.
     pub fn poll(&self, unix_ms: i64, monotonic_ms: i64) -> Step {
-        let step = self.poll_core(&mut self.lock(), Now { unix: unix_ms, monotonic: monotonic_ms });
+        let step = self.poll_core(self.lock().client(), Now { unix: unix_ms, monotonic: monotonic_ms });
         Step::of(step, None)
     }
 }
@@ -272,61 +302,10 @@ impl Client {
             *made = self.received(step, Received { status, headers: &headers, body, truncated }, now)?;
             return Ok(MoveAnswer::Nothing);
         }
-        let mut client = self.lock();
-        let answer = match what {
-            Move::Go | Move::Respond { .. } => MoveAnswer::Nothing,
-            Move::Start { operation, params, options } => client.start_text(&operation, &params, &options).into(),
-            Move::Resume { record, options } => client.resume_text(record, &options).into(),
-            Move::ResumeIntent { intent, options } => client.resume_intent_text(&intent, &options).into(),
-            Move::ResumeAll { options } => client.resume_all_text(&options).into(),
-            Move::Saved { after } => client.saved(after.map(Name::from)).command.into(),
-            Move::Settle { record, happened, became, early } => client.settle_text(record, happened, became, early).into(),
-            Move::Forget { record } => client.forget(&RecordId(record)).command.into(),
-            Move::Observe { session_id, seen } => {
-                let verdict = client.observe_text(&session_id, &seen, now)?;
-                MoveAnswer::Advice { verdict: verdict.as_ref().map(packed) }
-            }
-            Move::ReleaseSession { session_id } => MoveAnswer::Was { so: client.release_session(&session_id) },
-            Move::ObserveLease { pool, lease, seen, wait_ms } => {
-                let word = client.observe_lease_text(&LeaseRef { pool, lease }, &seen, wait_ms, now)?;
-                MoveAnswer::LeaseAdvice { word: word.map(str::to_owned) }
-            }
-            Move::DiscardLease { pool, lease } => MoveAnswer::Was { so: client.discard(&LeaseRef { pool, lease }, now) },
-            Move::SetLeaseData { pool, lease, data } => {
-                client.set_lease_data(&LeaseRef { pool, lease }, &data, now)?;
-                MoveAnswer::Nothing
-            }
-            Move::ReleaseLease { pool, lease } => MoveAnswer::Was { so: client.give_back(&LeaseRef { pool, lease }, now) },
-            Move::Cancel { command } => MoveAnswer::Abort { step: client.cancel(CommandId(command), now).map(|step| step.0) },
-            Move::Lost { names } => {
-                let names: Option<Vec<Name>> = names.map(|names| names.into_iter().map(Name::from).collect());
-                client.lost(names.as_deref(), now);
-                MoveAnswer::Nothing
-            }
-            Move::Fail { step, kind, sent } => {
-                self.expecting().remove(&step);
-                client.resolve_text(step, Outcome::Failed { kind, sent }, now)?;
-                MoveAnswer::Nothing
-            }
-            Move::RefuseHeaders { step, rule } => {
-                self.expecting().remove(&step);
-                client.refuse_headers_text(step, &rule, now)?;
-                MoveAnswer::Nothing
-            }
-            Move::Stored { step, answer } => {
-                client.resolve_text(step, Outcome::Store(answer.into()), now)?;
-                MoveAnswer::Nothing
-            }
-            Move::Taken { commands } => {
-                commands.into_iter().for_each(|command| _ = client.take_to_read(CommandId(command)));
-                MoveAnswer::Nothing
-            }
-            Move::Abandon { commands } => {
-                commands.into_iter().for_each(|command| _ = client.abandon(CommandId(command), now));
-                MoveAnswer::Nothing
-            }
-        };
-        Ok(answer)
+        if let Move::Fail { step, .. } | Move::RefuseHeaders { step, .. } = &what {
+            self.expecting().remove(step);
+        }
+        carry_out(self.lock().client(), what, now)
     }
 
     /// Reads a response without blocking the client, and passes it on. Returns the packed answer of a success.
@@ -334,11 +313,11 @@ impl Client {
         let expected = self.expecting().remove(&step);
         let Some(expected) = expected else {
             let Received { status, headers, body, truncated } = received;
-            self.lock().resolve_text(step, Outcome::Response { status, headers, body, truncated }, now)?;
+            self.lock().client().resolve_text(step, Outcome::Response { status, headers, body, truncated }, now)?;
             return Ok(None);
         };
         let (response, made) = read(expected, received);
-        self.lock().resolve_text(step, Outcome::Read(response), now)?;
+        self.lock().client().resolve_text(step, Outcome::Read(response), now)?;
         Ok(made)
     }
 
@@ -354,9 +333,10 @@ impl Client {
     /// The steps, and the commands whose results were taken. `made` is the answer that one of them may have.
     fn next_steps(&self, now: Now, made: Option<Read>) -> (Vec<Step>, Vec<u32>) {
         let (mut steps, mut taken) = (Vec::new(), Vec::new());
-        let mut client = self.lock();
+        let mut core = self.lock();
+        let client = core.client();
         while steps.len() < MOST_STEPS && !matches!(steps.last(), Some((hopline::Step::Wait { .. }, _))) {
-            let step = self.poll_core(&mut client, now);
+            let step = self.poll_core(client, now);
             let result = match &step {
                 hopline::Step::Completed { command } if client.is_free_to_take(*command) => {
                     taken.push(command.0);
@@ -367,10 +347,74 @@ impl Client {
             };
             steps.push((step, result));
         }
-        drop(client);
+        drop(core);
         // The client is not locked while answers are read.
         let made = made.as_ref();
         let steps = steps.into_iter().map(|(step, result)| Step::of(step, result.map(|result| Taken::of(result, made))));
         (steps.collect(), taken)
     }
+}
+
+/// Carries out a move that needs nothing but the client.
+pub(crate) fn carry_out(client: &mut PoolClient, what: Move, now: Now) -> Result<MoveAnswer, ClientError> {
+    let answer = match what {
+        // A host that drives by hand has no owners.
+        Move::Go
+        | Move::Respond { .. }
+        | Move::Begin { .. }
+        | Move::GiveUp
+        | Move::Leave { .. }
+        | Move::Close { .. }
+        | Move::Pause
+        | Move::GoOn => MoveAnswer::Nothing,
+        Move::Start { operation, params, options } => client.start_text(&operation, &params, &options).into(),
+        Move::Resume { record, options } => client.resume_text(record, &options).into(),
+        Move::ResumeIntent { intent, options } => client.resume_intent_text(&intent, &options).into(),
+        Move::ResumeAll { options } => client.resume_all_text(&options).into(),
+        Move::Saved { after } => client.saved(after.map(Name::from)).command.into(),
+        Move::Settle { record, happened, became, early } => client.settle_text(record, happened, became, early).into(),
+        Move::Forget { record } => client.forget(&RecordId(record)).command.into(),
+        Move::Observe { session_id, seen } => {
+            let verdict = client.observe_text(&session_id, &seen, now)?;
+            MoveAnswer::Advice { verdict: verdict.as_ref().map(packed) }
+        }
+        Move::ReleaseSession { session_id } => MoveAnswer::Was { so: client.release_session(&session_id) },
+        Move::ObserveLease { pool, lease, seen, wait_ms } => {
+            let word = client.observe_lease_text(&LeaseRef { pool, lease }, &seen, wait_ms, now)?;
+            MoveAnswer::LeaseAdvice { word: word.map(str::to_owned) }
+        }
+        Move::DiscardLease { pool, lease } => MoveAnswer::Was { so: client.discard(&LeaseRef { pool, lease }, now) },
+        Move::SetLeaseData { pool, lease, data } => {
+            client.set_lease_data(&LeaseRef { pool, lease }, &data, now)?;
+            MoveAnswer::Nothing
+        }
+        Move::ReleaseLease { pool, lease } => MoveAnswer::Was { so: client.give_back(&LeaseRef { pool, lease }, now) },
+        Move::Cancel { command } => MoveAnswer::Abort { step: client.cancel(CommandId(command), now).map(|step| step.0) },
+        Move::Lost { names } => {
+            let names: Option<Vec<Name>> = names.map(|names| names.into_iter().map(Name::from).collect());
+            client.lost(names.as_deref(), now);
+            MoveAnswer::Nothing
+        }
+        Move::Fail { step, kind, sent } => {
+            client.resolve_text(step, Outcome::Failed { kind, sent }, now)?;
+            MoveAnswer::Nothing
+        }
+        Move::RefuseHeaders { step, rule } => {
+            client.refuse_headers_text(step, &rule, now)?;
+            MoveAnswer::Nothing
+        }
+        Move::Stored { step, answer } => {
+            client.resolve_text(step, Outcome::Store(answer.into()), now)?;
+            MoveAnswer::Nothing
+        }
+        Move::Taken { commands } => {
+            commands.into_iter().for_each(|command| _ = client.take_to_read(CommandId(command)));
+            MoveAnswer::Nothing
+        }
+        Move::Abandon { commands } => {
+            commands.into_iter().for_each(|command| _ = client.abandon(CommandId(command), now));
+            MoveAnswer::Nothing
+        }
+    };
+    Ok(answer)
 }

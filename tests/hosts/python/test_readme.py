@@ -55,8 +55,8 @@ def killed(number: int, sandbox: Sandbox, folder: Path, operation: str, *argumen
 def test_each_program_of_the_readme_and_of_the_pages_is_run() -> None:
     assert SHOWN == [PROGRAMS[FIRST_CALL], PROGRAMS[SHORTEST]]
     pages = sorted(f"{name}.py" for name in ("pool", "purchase", "reseller", "shortest", "tasks", *THROUGH))
-    # Those of crawlers and of ports are run by the tests of these.
-    assert sorted(path.name for path in PAGES.iterdir() if not path.name.startswith(("crawl_", "port_"))) == pages
+    # Those of crawlers and of ports, and the examples, are run by the tests of these.
+    assert sorted(path.name for path in PAGES.iterdir() if not path.name.startswith(("crawl_", "example_", "port_"))) == pages
 
 
 def test_the_shortest_program_fetches_a_page_and_buys_anew_once_its_session_is_over(sandbox: Sandbox, tmp_path: Path) -> None:

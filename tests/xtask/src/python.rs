@@ -19,6 +19,7 @@ const TESTS: &[&str] = &[
     "core/docs/programs/python",
     "core/docs/programs/fleet",
     "core/docs/command.md",
+    "core/docs/examples.md",
     "core/docs/grafana.json",
     "core/docs/loopback-port.md",
     "core/docs/watching.md",

@@ -219,11 +219,6 @@ impl Client {
         i64::try_from(self.slot_purchase(session)?.number).ok()
     }
 
-    /// The number of the slot for which a session was bought.
-    pub(crate) fn slot_of(&self, session: &str) -> Option<u32> {
-        self.slot_purchase(session)?.slot.rsplit_once('/')?.1.parse().ok()
-    }
-
     fn slot_purchase(&self, session: &str) -> Option<SlotPurchase<'_>> {
         SlotPurchase::of(self.router.sessions.bought_as(session)?.intent.as_deref()?)
     }

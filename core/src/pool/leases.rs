@@ -37,6 +37,8 @@ const PATIENCE: Millis = 30_000;
 pub(crate) type WaiterId = u64;
 /// A lease; they are numbered as they are granted.
 pub(crate) type LeaseId = u64;
+/// A hash of a session's id.
+pub(crate) type SessionKey = u64;
 
 /// How sessions are lent.
 #[derive(Debug, Clone, Copy, Hash)]
@@ -61,6 +63,7 @@ pub(crate) struct LeaseGrant {
 /// A session that may be lent: its exit, and how that is used.
 #[derive(Debug, Clone, Hash)]
 struct Exit {
+    session: SessionKey,
     generation: u32,
     /// How many leases of it are out.
     out: u32,
@@ -83,8 +86,9 @@ struct Exit {
 }
 
 impl Exit {
-    fn new(generation: u32, now: Millis, may_change_at: Millis) -> Self {
+    fn new(session: SessionKey, generation: u32, now: Millis, may_change_at: Millis) -> Self {
         Exit {
+            session,
             generation,
             out: 0,
             uses: 0,
@@ -114,8 +118,8 @@ impl Exit {
 struct LeaseWaiter {
     target: TargetId,
     key: Option<CallerKey>,
-    /// A session that is not wanted.
-    avoid: Option<SlotNo>,
+    /// A session that is not wanted, in whichever slot.
+    avoid: Option<SessionKey>,
     /// Until when the caller waits.
     until: Millis,
 }
@@ -143,7 +147,7 @@ pub(crate) struct ObservationResult {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Sought {
     target: TargetId,
-    avoid: Option<SlotNo>,
+    avoid: Option<SessionKey>,
     is_for_key: bool,
     /// True if a session that other keys have does, too.
     shares: bool,
@@ -236,7 +240,7 @@ impl Leases {
     }
 
     /// Adds a waiting caller, who waits until then and does not want the session to avoid. Call [`serve`](Self::serve) after it.
-    pub(crate) fn ask(&mut self, target: TargetId, key: Option<CallerKey>, avoid: Option<SlotNo>, until: Millis) -> WaiterId {
+    pub(crate) fn ask(&mut self, target: TargetId, key: Option<CallerKey>, avoid: Option<SessionKey>, until: Millis) -> WaiterId {
         if self.lately.last() != Some(&target) {
             self.lately.retain(|known| *known != target);
             self.lately.push(target);
@@ -264,8 +268,8 @@ impl Leases {
     /// The session that a caller waits for by its key. A key is free for another session where the exit of its own is to change, or rests
     /// for longer than the caller waits.
     fn own(&self, waiter: &LeaseWaiter) -> Option<SlotNo> {
-        let slot = self.keys.slot(waiter.key?).filter(|slot| waiter.avoid != Some(*slot))?;
-        let exit = self.exits.get(&slot).filter(|_| holds(PoolRule::KeysStay))?;
+        let slot = self.keys.slot(waiter.key?)?;
+        let exit = self.exits.get(&slot).filter(|exit| waiter.avoid != Some(exit.session) && holds(PoolRule::KeysStay))?;
         let is_rested = exit.rested_at(waiter.target) <= waiter.until || !holds(PoolRule::KeysLeaveResting);
         (exit.due.is_none() && !exit.stale && is_rested).then_some(slot)
     }
@@ -300,7 +304,9 @@ impl Leases {
         let (mut keys, mut bound, mut keyed, mut avoiding) = (BTreeSet::new(), 0, 0, 0);
         for waiter in self.choosy.iter().filter_map(|waiter| self.waiters.get(waiter)) {
             match waiter.key {
-                None => avoiding += usize::from(waiter.avoid.is_some_and(|slot| self.is_idle(slot))),
+                None => {
+                    avoiding += usize::from(waiter.avoid.is_some_and(|session| self.idle.iter().any(|(_, slot)| self.has(*slot, session))))
+                }
                 Some(_) if self.own(waiter).is_some_and(|slot| !self.is_shared(slot)) => bound += 1,
                 Some(_) if !holds(PoolRule::KeysCountOnce) => {}
                 Some(key) => {
@@ -312,6 +318,10 @@ impl Leases {
             }
         }
         Demand { keys: keys.len(), others: self.waiters.len() - bound - keyed, avoiding }
+    }
+
+    fn has(&self, slot: SlotNo, session: SessionKey) -> bool {
+        self.exits.get(&slot).is_some_and(|exit| exit.session == session)
     }
 
     fn is_idle(&self, slot: SlotNo) -> bool {
@@ -356,7 +366,7 @@ impl Leases {
 
     /// The session of a slot may be lent, or has another exit: what was held against the one before is forgotten.
     /// No lease of it is out.
-    pub(crate) fn ready(&mut self, slot: SlotNo, generation: u32, now: Millis) {
+    pub(crate) fn ready(&mut self, slot: SlotNo, session: SessionKey, generation: u32, now: Millis) {
         let may_change_at = match self.exits.contains_key(&slot) {
             true => now.saturating_add(changes_apart()),
             // A further session: those who wait for one that no key has may get it.
@@ -366,7 +376,7 @@ impl Leases {
             }
         };
         self.gone(slot);
-        self.exits.insert(slot, Exit::new(generation, now, may_change_at));
+        self.exits.insert(slot, Exit::new(session, generation, now, may_change_at));
         self.list(slot);
     }
 
@@ -547,8 +557,8 @@ impl Leases {
                 false
             }
         };
-        let mut free =
-            self.free.iter().map(|(.., slot)| *slot).filter(|slot| what.avoid != Some(*slot) || !holds(PoolRule::AvoidIsAvoided));
+        let is_avoided = |slot: &SlotNo| what.avoid.is_some_and(|session| self.has(*slot, session) && holds(PoolRule::AvoidIsAvoided));
+        let mut free = self.free.iter().map(|(.., slot)| *slot).filter(|slot| !is_avoided(slot));
         let found = match own {
             Some(slot) if look(slot) => Some(slot),
             Some(_) if !parts => None,
@@ -773,7 +783,7 @@ mod tests {
     /// A pool whose slots became ready a second apart, from 0 on.
     fn pool(terms: LeaseTerms, slots: u32) -> Leases {
         let mut leases = Leases::new(terms);
-        (0..slots).for_each(|slot| leases.ready(slot, 1, Millis::from(slot) * 1000));
+        (0..slots).for_each(|slot| leases.ready(slot, slot.into(), 1, Millis::from(slot) * 1000));
         leases
     }
 
@@ -889,7 +899,7 @@ mod tests {
         leases.give_back(other.lease, 2);
         assert_eq!((leases.next_change(2, 0), leases.next_change(2, 0)), (Some(0), None));
         assert_eq!(serve(&mut leases, 2).0, []);
-        leases.ready(0, 2, 3);
+        leases.ready(0, 0, 2, 3);
         assert_eq!(serve(&mut leases, 3).0.iter().map(|grant| grant.generation).collect::<Vec<_>>(), [2]);
     }
 
@@ -899,7 +909,7 @@ mod tests {
         leases.change(0, 0);
         assert_eq!(leases.next_change(0, 0), Some(0));
         assert!(acquire(&mut leases, NONE, None, 0).is_none());
-        leases.ready(0, 2, 1);
+        leases.ready(0, 0, 2, 1);
         assert_eq!(serve(&mut leases, 1).0.len(), 1);
     }
 
@@ -919,7 +929,7 @@ mod tests {
         let mut leases = pool(TERMS, 1);
         let grant = acquire(&mut leases, NONE, None, 0).expect("is free");
         assert_eq!(leases.gone(0), [grant.lease]);
-        leases.ready(0, 2, 1);
+        leases.ready(0, 0, 2, 1);
         assert_eq!(leases.observe(grant.lease, Observation::Blocked, 1), None);
         leases.give_back(grant.lease, 2);
         assert_eq!((leases.slot_of(grant.lease), leases.exits[&0].out), (None, 0));
@@ -939,7 +949,7 @@ mod tests {
         // With another exit it is as good as any.
         let third = leases.ask(NONE, Some(7), None, Millis::MAX);
         leases.gone(cart.slot);
-        leases.ready(cart.slot, 2, 6500);
+        leases.ready(cart.slot, cart.slot.into(), 2, 6500);
         let other = serve(&mut leases, 7000).0;
         assert_eq!(other.iter().map(|grant| (grant.waiter, grant.slot)).collect::<Vec<_>>(), [(third, 1)]);
     }
@@ -980,7 +990,7 @@ mod tests {
         assert_eq!(granted(&mut leases, Some(2000), 3000).0, [(b, 0)]);
         leases.give_back(lease + 1, 4000);
         // A further session is that of the next one.
-        leases.ready(1, 1, 4000);
+        leases.ready(1, 1, 1, 4000);
         assert_eq!((granted(&mut leases, Some(2000), 4000).0, leases.demand()), (vec![(c, 1)], 0));
         // Those who share now do so for some seconds; then further sessions are waited for once more. Where there is no room, at once.
         let d = leases.ask(NONE, Some(4), None, Millis::MAX);
@@ -1002,7 +1012,7 @@ mod tests {
         let first = acquire(&mut leases, NONE, Some(1), 0).expect("is free");
         let [b, c] = [2, 3].map(|key| leases.ask(NONE, Some(key), None, Millis::MAX));
         assert_eq!((serve(&mut leases, 0).0, leases.demand(), leases.lacking(0)), (vec![], 2, 2));
-        leases.ready(1, 1, 1000);
+        leases.ready(1, 1, 1, 1000);
         assert_eq!((granted(&mut leases, None, 1000).0, leases.demand()), (vec![(b, 1)], 1));
         // The one that is left shares no more with the second, but with the first.
         leases.give_back(first.lease, 2000);
@@ -1015,7 +1025,7 @@ mod tests {
         // A key that has a session alone waits for that.
         let [e, f] = [2, 2].map(|key| leases.ask(NONE, Some(key), None, Millis::MAX));
         assert_eq!(granted(&mut leases, Some(0), 3000), (vec![(e, 1)], None));
-        leases.ready(2, 1, 3000);
+        leases.ready(2, 2, 1, 3000);
         assert_eq!((granted(&mut leases, Some(0), 3000), leases.demand()), ((vec![], None), 0));
         leases.leave(f);
         leases.give_back(of_c, 4000);
@@ -1055,7 +1065,7 @@ mod tests {
         // Others get it.
         let other = leases.ask(NONE, None, None, Millis::MAX);
         assert_eq!(granted(&mut leases, Some(0), 0).0, [(other, 0)]);
-        leases.ready(1, 1, 1);
+        leases.ready(1, 1, 1, 1);
         assert_eq!((granted(&mut leases, Some(0), 1).0, leases.lacking(0)), (vec![(retry, 1)], 0));
         // Its key gets another one, too.
         let lease = *leases.lent.keys().next().expect("is lent");
@@ -1063,8 +1073,16 @@ mod tests {
         leases.give_back(lease + 1, 3);
         let keyed = acquire(&mut leases, NONE, Some(7), 4).expect("is free");
         leases.give_back(keyed.lease, 5);
-        let again = leases.ask(NONE, Some(7), Some(keyed.slot), Millis::MAX);
+        let again = leases.ask(NONE, Some(7), Some(keyed.slot.into()), Millis::MAX);
         assert_eq!((keyed.slot, granted(&mut leases, Some(0), 6).0), (0, vec![(again, 1)]));
+        // The session that is avoided comes back in another slot, while a caller waits.
+        leases.gone(0);
+        leases.hold_back(1);
+        let waits = leases.ask(NONE, None, Some(0), Millis::MAX);
+        leases.ready(2, 0, 1, 7);
+        assert_eq!(granted(&mut leases, Some(0), 7).0, []);
+        leases.ready(0, 9, 1, 8);
+        assert_eq!(granted(&mut leases, Some(0), 8).0, [(waits, 0)]);
     }
 
     #[test]
@@ -1105,11 +1123,11 @@ mod tests {
         assert_eq!((leases.next_change(2002, 0), leases.next_change(2002, 1)), (Some(0), None));
         let again = acquire(&mut leases, NONE, None, 2003).expect("is lent as it is");
         assert_eq!(again.slot, 1);
-        leases.ready(0, 2, 3000);
+        leases.ready(0, 0, 2, 3000);
         assert_eq!(leases.next_change(3000, 0), None, "it is lent");
         leases.give_back(again.lease, 3001);
         assert_eq!(leases.next_change(3001, 0), Some(1));
-        leases.ready(1, 2, 4000);
+        leases.ready(1, 1, 2, 4000);
         // A changed exit is used up at once, and may be changed again 5 s after it was.
         let next = acquire(&mut leases, NONE, None, 4000).expect("is free");
         leases.give_back(next.lease, 4001);
@@ -1161,7 +1179,7 @@ mod tests {
         assert_eq!(slots, [Some(1), None]);
         leases.give_back(b.lease, 32_000);
         assert_eq!(leases.next_change(32_000, 0), Some(0));
-        leases.ready(0, 2, 33_000);
+        leases.ready(0, 0, 2, 33_000);
         assert_eq!((leases.next_change(33_000, 0), leases.exits[&1].drains), (None, Some(33_000)));
         assert_eq!((other.slot, leases.draining), (1, 1));
     }
@@ -1240,7 +1258,7 @@ mod tests {
                 match random.below(8) {
                     0 if !out.iter().any(|grant| grant.slot == slot) => {
                         changing.remove(&slot);
-                        leases.ready(slot, generation, now);
+                        leases.ready(slot, slot.into(), generation, now);
                     }
                     1 => {
                         changing.remove(&slot);

@@ -30,8 +30,8 @@ pub use delivery::{Delivery, StoreResult};
 pub use explore::{Explored, Found, Limits, explore, replay, side_by_side};
 pub use job::{Job, Manner, Name, Task};
 pub use pools::{
-    BROKEN_TODAY, Bound, Figure, FleetLived, FleetPlan, Law, Measure, Measured, PLAN_SEED, PLANS, PlanLived, PoolWitness, PoolsLived, Who,
-    fleet_life, pool_fleet, pool_life, pool_month,
+    Bound, Figure, FleetLived, FleetPlan, Law, Measure, Measured, PLAN_SEED, PLANS, PlanLived, PoolWitness, PoolsLived, Who, fleet_life,
+    pool_fleet, pool_life, pool_month,
 };
 pub use scope::{Kind, Plan, SCOPES, Scope};
 pub use swarm::{Bytes, Source, live, seeded, transcript};

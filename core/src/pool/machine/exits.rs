@@ -2,7 +2,7 @@
 
 use super::action::PoolAction;
 use super::opened::{has_proxy, proxy_of};
-use super::root::{For, Machine, is_dynamic};
+use super::root::{For, Machine, hash, is_dynamic};
 use super::slots::{Doing, HeldSlot, PoolSession};
 use super::takeover::{READ_AGAIN, Renewal};
 use crate::client::{CallOptions, Client, Name};
@@ -170,7 +170,7 @@ impl Machine {
     pub(super) fn ready(&mut self, slot: SlotNo) {
         let (now, unix) = (self.now.monotonic, self.now.unix);
         let Some(session) = self.slots.session_mut(slot) else { return };
-        self.leases.ready(slot, session.generation, now);
+        self.leases.ready(slot, hash("session", &session.id), session.generation, now);
         if let Some(notes) = session.recalled.take().filter(|_| holds(PoolRule::NotesAreTakenOver)) {
             self.leases.recall(slot, TargetHistory::of(&notes.rests, now, unix), notes.due && is_dynamic(&self.options), now);
         }

@@ -36,7 +36,7 @@ impl Machine {
         if let Some(label) = &asked.target {
             self.label(target, label);
         }
-        let avoid = asked.avoid.as_deref().and_then(|session| self.slot_with(client, session));
+        let avoid = asked.avoid.as_deref().map(|session| hash("session", session));
         let until = self.now.monotonic.saturating_add(asked.timeout_ms.unwrap_or(TIMEOUT));
         let waiter = self.leases.ask(target, key, avoid, until);
         self.callers.add(waiter, command, until);
@@ -47,12 +47,6 @@ impl Machine {
             let error = self.unavailable("acquire", &lead, &self.shortage_for(target));
             self.end_wait(waiter, error.with(|new| (new.reason, new.advice) = (Some(PoolReason::Waiters), Advice::RetryLater)));
         }
-    }
-
-    /// The slot that has this session here.
-    fn slot_with(&self, client: &Client, session: &str) -> Option<SlotNo> {
-        let slot = client.slot_of(session)?;
-        self.slots.session(slot).filter(|known| known.id == session).map(|_| slot)
     }
 
     /// Cancels the wait of a command. Returns true if it did wait.

@@ -27,9 +27,7 @@ use crate::swarm::Source;
 
 use self::watch::{Watch, Wrong};
 
-pub use self::fleet::{
-    BROKEN_TODAY, Bound, Figure, FleetLived, FleetPlan, Law, Measure, Measured, PLAN_SEED, PLANS, PlanLived, Who, fleet_life,
-};
+pub use self::fleet::{Bound, Figure, FleetLived, FleetPlan, Law, Measure, Measured, PLAN_SEED, PLANS, PlanLived, Who, fleet_life};
 pub use self::long::{pool_fleet, pool_month};
 pub use self::witness::PoolWitness;
 

@@ -50,8 +50,6 @@ pub(super) struct Caller {
     pub(super) avoids: Option<String>,
     /// The session that it has asked to avoid.
     pub(super) asked_to_avoid: Option<String>,
-    /// True if its program had that one then.
-    pub(super) avoids_here: bool,
 }
 
 /// A lease that a caller has.

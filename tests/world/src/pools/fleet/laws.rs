@@ -76,10 +76,6 @@ impl Law {
     ];
 }
 
-/// The laws that drawn lives break today. One that no life breaks must lose its mark.
-/// A caller that avoids a session may get it where that went to the store and came back, or to another slot, while the caller waited (63).
-pub const BROKEN_TODAY: &[Law] = &[Law::LentAvoided];
-
 /// A session that fits may be idle here for so long: what is under way is over by then.
 pub(super) const MOMENT: Millis = 250;
 /// The longest time that a change takes, where it is sent again.

@@ -96,9 +96,8 @@ impl Fleet {
         let mut service = Service::new(config);
         service.set_balance(Decimal::from(10_000_000));
         let plans = story.programs.iter().enumerate().flat_map(|(place, part)| part.callers.iter().map(move |plan| (place, plan.clone())));
-        let callers: Vec<Caller> = plans
-            .map(|(place, plan)| Caller { plan, place, waits: None, target: None, avoids: None, asked_to_avoid: None, avoids_here: false })
-            .collect();
+        let callers: Vec<Caller> =
+            plans.map(|(place, plan)| Caller { plan, place, waits: None, target: None, avoids: None, asked_to_avoid: None }).collect();
         Fleet {
             chance: Xoshiro256PlusPlus::seed_from_u64(seed),
             now: 0,

@@ -14,6 +14,6 @@ mod targets;
 mod work;
 
 pub use self::draw::{FleetLived, fleet_life};
-pub use self::laws::{BROKEN_TODAY, Law};
+pub use self::laws::Law;
 pub use self::measures::{Bound, Figure, Measure, Measured, Who};
 pub use self::plans::{FleetPlan, PLAN_SEED, PLANS, PlanLived};

@@ -38,11 +38,7 @@ impl Fleet {
         program.awaits.insert(ticket.command, Awaited::Lease(caller));
         self.callers[caller].waits = Some((number, self.now));
         self.callers[caller].target = target;
-        let avoids = self.callers[caller].avoids.take();
-        // The pool knows a session by its slot: one that comes from the store only later is not told from others.
-        let known = avoids.as_ref().and_then(|session| self.laws.sessions.get(session));
-        self.callers[caller].avoids_here = known.is_some_and(|known| known.read_by == Some(number));
-        self.callers[caller].asked_to_avoid = avoids;
+        self.callers[caller].asked_to_avoid = self.callers[caller].avoids.take();
     }
 
     /// A caller has a lease.
@@ -61,7 +57,7 @@ impl Fleet {
         {
             self.laws.lent(number, &out.session, out.rotations, target, self.now - self.zero);
         }
-        if self.callers[caller].avoids_here && self.callers[caller].asked_to_avoid.as_ref() == Some(&out.session) {
+        if self.callers[caller].asked_to_avoid.as_ref() == Some(&out.session) {
             let how = format!("program {number} lends {} to caller {caller}, who avoids it", out.session);
             self.laws.breaks(Law::LentAvoided, self.now - self.zero, how);
         }

@@ -84,6 +84,8 @@ pub(super) const CHANGE: Millis = 5 * SECOND;
 pub(super) const ELSEWHERE: Millis = 10 * SECOND;
 /// A program needs what it had in use within this.
 const PEAK: Millis = 5 * SECOND;
+/// A key keeps its session for so long, where nothing else is said.
+pub(super) const KEPT: Millis = 5 * SECOND;
 /// So long others must have had more than they need before somebody buys: it is told, read, and asked for.
 pub(super) const SPARE: Millis = 9 * SECOND;
 /// After so long everybody has heard of a pause.
@@ -194,6 +196,13 @@ pub(super) struct Laws {
 }
 
 impl Laws {
+    /// How many free sessions a program keeps for its keys, which had them since then.
+    pub(super) fn kept_for_keys(&self, number: u8, since: Millis) -> usize {
+        let of_keys: BTreeSet<&String> = self.bound.iter().filter(|((of, _), _)| *of == number).map(|(_, (session, _))| session).collect();
+        let is_kept = |session: &&String| self.sessions.get(*session).is_some_and(|known| known.idle_since.is_some_and(|at| at >= since));
+        of_keys.into_iter().filter(is_kept).count()
+    }
+
     pub(super) fn breaks(&mut self, law: Law, at: Millis, how: String) {
         self.broken.entry(law).or_insert_with(|| format!("{:.3} {how}", at as f64 / 1000.0));
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hopline::client::Millis;
 
-use super::laws::{BESIDE, CHANGE, ELSEWHERE, FIRST, HEARD, Law, Laws, MOMENT, SPARE, TRIAL_LATE, Uses};
+use super::laws::{BESIDE, CHANGE, ELSEWHERE, FIRST, HEARD, KEPT, Law, Laws, MOMENT, SPARE, TRIAL_LATE, Uses};
 use super::life::Fleet;
 use super::story::{MINUTE, SECOND, START};
 
@@ -99,9 +99,10 @@ impl Fleet {
                 .count();
             let uses = waits.iter().filter(|caller| self.callers[**caller].waits.is_some_and(|(waits, _)| waits == *number)).count()
                 + self.lent.values().filter(|(lender, _)| lender == number).count();
+            let in_hand = uses + laws.kept_for_keys(*number, now - program.request.idle_release_ms.unwrap_or(KEPT));
             let known = laws.uses.entry(*number).or_default();
             known.note(now, uses);
-            let is_spare = held > known.peak() + program.request.keep_ready.unwrap_or_default() as usize;
+            let is_spare = held > known.peak().max(in_hand) + program.request.keep_ready.unwrap_or_default() as usize;
             known.spare = if is_spare { known.spare.or(Some(now)) } else { None };
         }
         let kept = laws.kept.iter().position(|(at, _)| now - *at > TRIAL_LATE).map(|at| laws.kept.remove(at));

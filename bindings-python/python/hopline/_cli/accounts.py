@@ -84,8 +84,8 @@ class Shell(ExitStack):
         self.hint = alike(name, [known for one in entries for known in names_of(one)])
         return name
 
-    def living(self, agent: hopline.AgentClient, name: str) -> str:
-        """The session that a name stands for, to end it. What the store does not know is read first: a mistyped name is no session's."""
+    def living(self, agent: hopline.AgentClient, name: str, to: str = "end") -> str:
+        """The session that a name stands for, to end or rotate it. What the store does not know is read first: a mistyped name is no session's."""
         session_id = self.session_id(agent, name)
         if session_id == name:
             try:
@@ -93,7 +93,7 @@ class Shell(ExitStack):
             except hopline.Refused as error:
                 if error.code == "SESSION_NOT_FOUND":
                     has = "the account has no" if self.asked.store is None else "neither the account nor the store has a"
-                    raise Stop(f"{has} session `{name}`, so nothing was sent to end it{self.hint}", [self.type("sessions")]) from None
+                    raise Stop(f"{has} session `{name}`, so nothing was sent to {to} it{self.hint}", [self.type("sessions")]) from None
         return session_id
 
     def on_event(self, event: hopline.Event) -> None:
@@ -188,6 +188,12 @@ def is_doubt(one: hopline.Saved) -> bool:
 def is_settled(one: hopline.Saved) -> bool:
     """Returns true for what a person said has happened, and the service has not shown yet."""
     return one.settled is True
+
+
+def members_of(error: hopline.HoplineError) -> dict[str, Any]:
+    """The members of an error that a program reads."""
+    names = ("kind", "effect", "advice", "operation", "code", "status", "intent", "record", "session_id", "order_no", "retry_at", "request_id")
+    return {name: getattr(error, name) for name in names}
 
 
 def next_commands(error: hopline.HoplineError, asked: argparse.Namespace) -> list[str]:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import hopline
 
-from . import buying, completion, doubts, pools, ports
-from .accounts import Shell, next_commands
+from . import agents, buying, completion, doubts, pools, ports
+from .accounts import Shell, members_of, next_commands
 from .arguments import Parser, common, parse, top, typed
 from .screen import Outcome, Screen, Stop, drop
 
@@ -40,6 +40,7 @@ COMMANDS = {
     "balance": Command(buying.balance, None, "shows the balance"),
     "orders": Command(buying.orders, buying.add_orders, "lists the reseller's static orders"),
     "pools": Command(pools.pool, None, "lists the pools that the store keeps"),
+    "mcp": Command(agents.mcp, agents.add_mcp, "serves tools for an AI agent over the Model Context Protocol"),
 }
 BELOW: dict[str, tuple[str, dict[str, Command]]] = {
     "pool": (
@@ -131,9 +132,7 @@ def _after_interrupt(asked: argparse.Namespace) -> list[str]:
 
 
 def _failed(screen: Screen, command: str, error: hopline.HoplineError, hint: str, then: Sequence[str]) -> int:
-    names = ("kind", "effect", "advice", "operation", "code", "status", "intent", "record", "session_id", "order_no", "retry_at", "request_id")
-    members = {name: getattr(error, name) for name in names}
-    screen.fail("; ".join([_sentence(error, command), *_notes(error)]) + hint, then, {**members, "message": str(error), "next": list(then)})
+    screen.fail("; ".join([_sentence(error, command), *_notes(error)]) + hint, then, {**members_of(error), "message": str(error), "next": list(then)})
     return {"none": 1, "unknown": 3, "done": 4}[error.effect]
 
 

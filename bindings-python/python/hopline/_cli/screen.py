@@ -156,7 +156,7 @@ class Screen:
             raise Stop("nothing was done")
 
     def _json(self, found: Any) -> None:
-        print(json.dumps(found, default=_plain, indent=2))
+        print(json.dumps(found, default=plain, indent=2))
 
 
 def _trouble() -> str | None:
@@ -191,7 +191,7 @@ def clean(text: str) -> str:
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A value that JSON can't hold: an amount as text with all its digits, a time by ISO 8601, an object by its members."""
     members = getattr(value, "_members", None)
     if members is not None:

@@ -156,6 +156,8 @@ def _in_tls(error: BaseException) -> bool:
 
 def _status(error: BaseException) -> int | None:
     """The status of an exception that a response was made into."""
+    if _package(type(error)) == "curl_cffi" and getattr(error, "code", 0) not in (0, 47):  # which has what had come of the answer; 47: redirects
+        return None
     for one in (error, getattr(error, "response", None)):
         for name in ("status", "status_code", "code"):
             status = getattr(one, name, None)

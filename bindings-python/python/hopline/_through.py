@@ -32,6 +32,8 @@ WAIT = 90.0
 """The seconds for which a request waits for a session, unless its client says otherwise: longer than a session rests after its first block."""
 LONGEST = 600.0
 """The seconds after which a lease goes back though its answer was neither read nor closed, where nothing else tells that it was dropped."""
+KEPT, KEEPING = 65536, 5.0
+"""The bytes of a block's body that are kept at most, and the seconds for which they are waited for."""
 
 
 class AnyLease(Protocol):
@@ -102,6 +104,10 @@ class Sending(Generic[L, A]):
         """Observes an answer, and returns the advice."""
         return lease.observe(answer)
 
+    def keep(self, answer: A) -> None:
+        """Takes an answer off its exit, which is given back: a body that is short comes along, of any other nothing."""
+        raise NotImplementedError
+
     def drop(self, answer: A) -> None:
         """Closes an answer that nobody reads."""
         raise NotImplementedError
@@ -119,6 +125,10 @@ class AsyncSending(Generic[L, A]):
     async def observe(self, lease: L, answer: A) -> str:
         """As of `Sending`."""
         return lease.observe(answer)
+
+    async def keep(self, answer: A) -> None:
+        """As of `Sending`."""
+        raise NotImplementedError
 
     async def drop(self, answer: A) -> None:
         """As of `Sending`."""
@@ -155,7 +165,10 @@ def _answer(sending: Sending[L, A], asked: Asked, lease: L, blocked: list[A]) ->
         answer = _sent(sending, lease)
         blocked.append(answer)
         advice = lease.observe("target") if asked.is_of_the_site(answer) else sending.observe(lease, answer)
-        return None if asked.repeats(lease, advice) else blocked.pop()
+        if not asked.repeats(lease, advice):
+            return blocked.pop()
+        sending.keep(answer)  # it may be the client's after all, if no other session is to be had
+        return None
     except BaseException:
         lease.release()
         raise
@@ -204,7 +217,10 @@ async def _answer_async(sending: AsyncSending[L, A], asked: Asked, lease: L, blo
         answer = await _sent_async(sending, lease)
         blocked.append(answer)
         advice = lease.observe("target") if asked.is_of_the_site(answer) else await sending.observe(lease, answer)
-        return None if asked.repeats(lease, advice) else blocked.pop()
+        if not asked.repeats(lease, advice):
+            return blocked.pop()
+        await sending.keep(answer)
+        return None
     except BaseException:
         lease.release()
         raise
@@ -277,6 +293,8 @@ class Exits(Generic[T]):
     def __init__(self, connect: Callable[[Any], T]) -> None:
         self._connect, self._lock = connect, Lock()
         self._of: dict[int, Exit[T]] = {}
+        self._late: dict[tuple[str, int], Exit[T]] = {}
+        """The exits of leases that were over before they were used, while others use the slot."""
 
     def of(self, lease: AnyLease) -> tuple[Exit[T], T | None]:
         """Returns the exit of a lease, and the connections of the exit before it, which are to be closed."""
@@ -285,14 +303,18 @@ class Exits(Generic[T]):
             known = self._of.get(lease.slot)
             if known is not None and known.at == at:
                 return known, None
+            if known is not None and not lease.valid:
+                if at not in self._late:
+                    self._late[at] = Exit(at, self._connect(lease))
+                return self._late[at], None
             exit = self._of[lease.slot] = Exit(at, self._connect(lease))
             return exit, None if known is None else known.connections
 
     def clear(self) -> list[T]:
         """Forgets all exits, and returns their connections."""
         with self._lock:
-            known, self._of = self._of, {}
-            return [exit.connections for exit in known.values()]
+            known, self._of, self._late = [*self._of.values(), *self._late.values()], {}, {}
+            return [exit.connections for exit in known]
 
 
 _redirected: ContextVar[tuple[Cookies, str, CookieJar] | None] = ContextVar("hopline_redirected", default=None)
@@ -302,33 +324,56 @@ the step there."""
 
 class Cookies:
     """The cookies of sites, of which each belongs to the exit that got it. A client's own jar knows nothing of exits, so of what it sends the
-    cookies that sites have set get the values of the exit, and are left out where it has none. Cookies that a program sets are sent through
-    each exit, and what the client does not send, such as after its jar was cleared, is not sent.
+    cookies that sites have set get the values of the exit; where it has none, the value that the program gave before, or they are left out.
+    Cookies that only a program sets are sent through each exit, and what the client does not send, such as after its jar was cleared, is not
+    sent.
     """
 
     def __init__(self) -> None:
-        self._set_by_sites, self._names = CookieJar(), dict[str | None, set[str]]()
+        self._set_by_sites, self._names = CookieJar(), dict[str, set[str]]()
+        self._by_program: dict[str, dict[str, str | None]] = {}
+        """By host: what the client sent before the site set a cookie of that name."""
 
     def header(self, exit: Exit[Any], url: str, given: str | None) -> str | None:
         """The header `Cookie` of a request through an exit, from the one that the client made."""
-        if given is None or not self._names:
-            return given
+        if given is None:
+            return None
+        host, pairs = urlsplit(url).hostname or "", dict(_pairs(given))
         # A client may keep cookies that the jar here refuses, so names count as well.
-        by_sites = self._names.get(urlsplit(url).hostname, set()) | set(_for(self._set_by_sites, url))
+        by_sites = set(_for(self._set_by_sites, url)).union(*(self._names.get(domain, ()) for domain in _domains(host)))
+        if by_program := {name: value for name, value in pairs.items() if name not in by_sites}:
+            self._by_program.setdefault(host, {}).update(by_program)
+        if by_sites.isdisjoint(pairs):
+            return given
         own, step = _for(exit.cookies, url), _redirected.get()
         if step is not None and step[:2] == (self, urldefrag(url).url):  # a redirect, whose cookie is often what the next page looks for
             own = _for(step[2], url) | own
-        sent = [(name, own[name] if name in own else value) for name, value in _pairs(given) if name not in by_sites or name in own]
+        known = self._by_program.get(host, {}) | own
+        sent = [(name, known[name]) for name in pairs if name in known]
         return "; ".join(name if value is None else f"{name}={value}" for name, value in sent) or None
 
     def take(self, exit: Exit[Any], url: str, status: int, location: str | None, set_cookies: Iterable[str]) -> None:
         """Keeps the cookies of an answer, and notes where it leads."""
-        if cookies := list(set_cookies):
-            self._names.setdefault(urlsplit(url).hostname, set()).update(cookie.partition("=")[0].strip() for cookie in cookies)
+        cookies = list(set_cookies)
+        for cookie in cookies:
+            self._names.setdefault(_domain(cookie) or urlsplit(url).hostname or "", set()).add(cookie.partition("=")[0].strip())
+        if cookies:
             for jar in (exit.cookies, self._set_by_sites):
                 jar.extract_cookies(cast(Any, _Answer(cookies)), Request(url))
         leads = urldefrag(urljoin(url, location)).url if location and 300 <= status < 400 else None
         _redirected.set(None if leads is None else (self, leads, exit.cookies))
+
+
+def _domain(cookie: str) -> str:
+    """The domain that a `Set-Cookie` names, if it does."""
+    named = (part.partition("=") for part in cookie.split(";")[1:])
+    return next((value.strip().lstrip(".").lower() for name, _, value in named if name.strip().lower() == "domain"), "")
+
+
+def _domains(host: str) -> Iterable[str]:
+    """A host and the domains above it."""
+    labels = host.split(".")
+    return (".".join(labels[at:]) for at in range(len(labels)))
 
 
 class _Answer:

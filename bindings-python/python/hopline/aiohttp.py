@@ -14,15 +14,18 @@ from __future__ import annotations
 import asyncio
 from base64 import b64encode
 from collections.abc import Iterable
+from contextlib import suppress
 from contextvars import ContextVar
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
+from aiohttp.streams import EMPTY_PAYLOAD
 from multidict import CIMultiDictProxy
 from yarl import URL
 
 from ._errors import misuse
-from ._through import LONGEST, WAIT, Asked, AsyncSending, Cookies, Exits, check_pool, through_async
+from ._through import KEEPING, KEPT, LONGEST, WAIT, Asked, AsyncSending, Cookies, Exits, check_pool, through_async
 
 if TYPE_CHECKING:
     from ._async_pool import AsyncLease, AsyncPool
@@ -132,6 +135,16 @@ class _Sending(AsyncSending[Any, aiohttp.ClientResponse]):
             login["Proxy-Authorization"] = "Basic " + b64encode(words).decode()
         self._request.update_proxy(proxy.with_user(None), None, dict(login))
         return login
+
+    async def keep(self, answer: aiohttp.ClientResponse) -> None:
+        content, end = answer.content, monotonic() + KEEPING
+        # A short body comes without being read.
+        while not content.is_eof() and content.exception() is None and content.total_bytes <= KEPT and monotonic() < end:
+            with suppress(Exception):
+                await asyncio.wait_for(content.wait_eof(), 0.05)
+        if not content.is_eof() or content.exception() is not None:
+            answer.close()
+            answer.content, vars(answer)["_body"] = EMPTY_PAYLOAD, b""
 
     async def drop(self, answer: aiohttp.ClientResponse) -> None:
         answer.close()

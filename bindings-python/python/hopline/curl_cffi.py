@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import wait
 from threading import Timer
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urljoin
 
 import curl_cffi
-from curl_cffi.requests.exceptions import ProxyError
+from curl_cffi.requests.exceptions import ProxyError, RequestException
+from curl_cffi.requests.streams import STREAM_END
 
 from ._errors import misuse
-from ._through import LONGEST, WAIT, Asked, AsyncSending, Exits, Sending, check_pool, through, through_async
+from ._through import KEEPING, LONGEST, WAIT, Asked, AsyncSending, Exits, Sending, check_pool, through, through_async
 
 if TYPE_CHECKING:
     from curl_cffi.requests import Response
@@ -150,6 +152,10 @@ class _Sending(Sending[Any, Any]):
         finally:
             exit.connections.give_back(session)
 
+    def keep(self, answer: Any) -> None:
+        if answer.stream_task is not None and wait({answer.stream_task}, KEEPING).not_done:
+            _empty(answer)
+
     def drop(self, answer: Any) -> None:
         answer.close()
 
@@ -165,6 +171,10 @@ class _AsyncSending(AsyncSending[Any, Any]):
         if old is not None:
             await old.close()
         return await exit.connections.request(*self._request, **self._given)
+
+    async def keep(self, answer: Any) -> None:
+        if answer.astream_task is not None and (await asyncio.wait({answer.astream_task}, timeout=KEEPING))[1]:
+            _empty(answer)
 
     async def drop(self, answer: Any) -> None:
         _break_off(answer)  # `aclose` would wait for all of the body
@@ -199,6 +209,8 @@ def _release(response: Any, streaming: Any, lease: Any, later: Callable[[float, 
         lease.release()
         return
 
+    _observe(response, lease)
+
     def give_up() -> None:
         _break_off(response)
         lease.release()
@@ -210,6 +222,32 @@ def _release(response: Any, streaming: Any, lease: Any, later: Callable[[float, 
         lease.release()
 
     streaming.add_done_callback(end)
+
+
+def _observe(response: Any, lease: Any) -> None:
+    """Observes the failure of a stream's body, which curl's thread or task puts behind the parts that came."""
+    parts, put = response.queue, response.queue.put_nowait
+    seen: list[object] = []
+
+    def look(part: object) -> None:
+        if isinstance(part, RequestException) and not seen and not response.quit_now.is_set():
+            seen.append(part)
+            lease.observe(part)
+
+    def put_seen(part: object) -> None:
+        look(part)
+        put(part)
+
+    parts.put_nowait = put_seen
+    for part in list(parts.queue if hasattr(parts, "queue") else parts._queue):
+        look(part)
+
+
+def _empty(response: Any) -> None:
+    """Breaks a stream off, and leaves nothing of its body."""
+    _break_off(response)
+    response.queue = type(response.queue)()
+    response.queue.put_nowait(STREAM_END)
 
 
 def _later(seconds: float, do: Callable[[], None]) -> Timer:

@@ -12,12 +12,14 @@ Each request has a lease of its own, until its body is read or closed.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
+from time import monotonic
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
 
-from ._through import WAIT, Asked, AsyncSending, Cookies, Exit, Exits, Sending, check_pool, through, through_async
+from ._through import KEEPING, KEPT, WAIT, Asked, AsyncSending, Cookies, Exit, Exits, Sending, check_pool, through, through_async
 
 if TYPE_CHECKING:
     import httpx
@@ -192,6 +194,18 @@ class _Sending(_Request, Sending[Any, Any]):
             read.read()
             return lease.observe(read)
 
+    def keep(self, answer: Any) -> None:
+        body = _Short()
+        with suppress(Exception):  # a block remains one without its body
+            for part in answer.stream:
+                if not body.takes(part):
+                    break
+            else:
+                body.is_whole = True
+        with suppress(Exception):
+            answer.stream.close()
+        answer.stream = self._library.ByteStream(body.told())
+
     def drop(self, answer: Any) -> None:
         answer.close()
 
@@ -213,8 +227,38 @@ class _AsyncSending(_Request, AsyncSending[Any, Any]):
             await read.aread()
             return lease.observe(read)
 
+    async def keep(self, answer: Any) -> None:
+        body = _Short()
+        with suppress(Exception):
+            async for part in answer.stream:
+                if not body.takes(part):
+                    break
+            else:
+                body.is_whole = True
+        with suppress(Exception):
+            await answer.stream.aclose()
+        answer.stream = self._library.ByteStream(body.told())
+
     async def drop(self, answer: Any) -> None:
         await answer.aclose()
+
+
+class _Short:
+    """A body that is kept if it is short."""
+
+    def __init__(self) -> None:
+        self._parts, self._size, self._end = list[bytes](), 0, monotonic() + KEEPING
+        self.is_whole = False
+
+    def takes(self, part: bytes) -> bool:
+        """Takes a part, and returns false once there are too many of them, or they come too late."""
+        self._parts.append(part)
+        self._size += len(part)
+        return self._size <= KEPT and monotonic() < self._end
+
+    def told(self) -> bytes:
+        """The body if all of it is here."""
+        return b"".join(self._parts) if self.is_whole else b""
 
 
 class _Body:

@@ -9,9 +9,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ._through import WAIT, Exits, check_pool
 
@@ -20,6 +20,8 @@ try:
 except ImportError:
     raise ImportError('hopline.playwright needs Playwright: pip install "hopline[playwright]"') from None
 
+from playwright.async_api import Error
+
 if TYPE_CHECKING:
     from playwright import async_api, sync_api
 
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
     from ._sync_pool import Lease, Pool
 
 __all__ = ["AsyncPoolContexts", "PoolContexts"]
+
+T = TypeVar("T")
+_PATIENCE = 10.0
+"""So many seconds a browser may take for what has to be done though its task is cancelled."""
 
 
 class _Held:
@@ -77,14 +83,19 @@ class AsyncPoolContexts:
                 await old.context.close()
             held = exit.connections
             async with held.lock:  # of several leases of an exit the first makes it
-                context = held.context or held.keep(await self._browser.new_context(**lease.proxy.for_playwright(), **self._options))
+                context = held.context or await _to_its_end(self._made(held, lease))
             held.users += 1
             try:
                 yield lease, context
             finally:
                 held.users -= 1
-                if not held.users:  # also for a task that is cancelled meanwhile
-                    await asyncio.shield(asyncio.gather(*(page.close() for page in context.pages)))
+                if not held.users:
+                    with suppress(Error):  # of a page that has gone meanwhile
+                        await _to_its_end(_close(context.pages))
+
+    async def _made(self, held: _Held, lease: AsyncLease) -> async_api.BrowserContext:
+        context: async_api.BrowserContext = held.keep(await self._browser.new_context(**lease.proxy.for_playwright(), **self._options))
+        return context
 
     async def close(self) -> None:
         """Closes all contexts."""
@@ -97,6 +108,20 @@ class AsyncPoolContexts:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+async def _close(pages: list[async_api.Page]) -> None:
+    await asyncio.gather(*(page.close() for page in pages))
+
+
+async def _to_its_end(work: Coroutine[Any, Any, T]) -> T:
+    """Awaits what has to be done before a lease goes back, also if the task is cancelled meanwhile."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task}, timeout=_PATIENCE)
+        raise
 
 
 class PoolContexts:

@@ -13,15 +13,20 @@ Each request has a lease of its own, until its body is read or closed.
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Mapping
+from contextlib import suppress
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from requests import PreparedRequest, Response
 from requests.adapters import BaseAdapter, HTTPAdapter
 from requests.exceptions import ProxyError
+from urllib3.exceptions import ProtocolError, SSLError, TimeoutError
+from urllib3.response import HTTPResponse
 
-from ._through import WAIT, Asked, Cookies, Exit, Exits, Sending, check_pool, through
+from ._through import KEPT, WAIT, Asked, Cookies, Exit, Exits, Sending, check_pool, through
 
 if TYPE_CHECKING:
     from ._sync_pool import Lease, Pool
@@ -97,6 +102,19 @@ class _Sending(Sending[Any, Response]):
                 raise
         return response
 
+    def keep(self, answer: Response) -> None:
+        if vars(answer)["_content_consumed"]:
+            return
+        raw, body = answer.raw, b""
+        with suppress(Exception):  # a block remains one without its body
+            body = raw.read(KEPT + 1, decode_content=False)
+            raw.close()
+        # Without its body an answer has no coding, either.
+        body, headers = (body, raw.headers) if len(body) <= KEPT else (b"", None)
+        answer.raw = HTTPResponse(
+            BytesIO(body), headers, raw.status, reason=raw.reason, preload_content=False, decode_content=False, enforce_content_length=False
+        )
+
     def drop(self, answer: Response) -> None:
         answer.close()
 
@@ -120,6 +138,9 @@ class _Released:
 
     def __call__(self) -> None:
         try:
+            # urllib3 calls this on the way out of a read that failed.
+            if isinstance(error := sys.exc_info()[1], ProtocolError | TimeoutError | SSLError):
+                self._lease.observe(error)
             raw = self._raw()
             if raw is not None:
                 type(raw).release_conn(raw)

@@ -131,6 +131,69 @@ def test_the_same_in_threads(tmp_path: Path) -> None:
         assert len({visit["exit"] for visit in site.visits()}) == 2 and site.sandbox.charges() == 1
 
 
+@pytest.mark.parametrize(("slow", "expected"), [("close", ["page", "lease", "context"]), ("new_context", ["lease", "context"])])
+def test_a_task_that_is_cancelled_keeps_its_lease_until_its_pages_are_closed(slow: str, expected: list[str]) -> None:
+    done: list[str] = []
+
+    class Page:
+        async def close(self) -> None:
+            await takes_time("close")
+            done.append("page")
+
+    class Context:
+        pages = [Page()]
+
+        def on(self, *_: object) -> None: ...
+
+        async def close(self) -> None:
+            done.append("context")
+
+    class Browser:
+        async def new_context(self, **_: object) -> Context:
+            await takes_time("new_context")
+            return Context()
+
+    class Lent:
+        session_id, generation, slot, valid = "s", 0, 0, True
+        proxy = hopline.Proxy(host="127.0.0.1", port=9, protocol="http", username="me", password="p")
+
+        async def __aenter__(self) -> Any:
+            return self
+
+        async def __aexit__(self, *_: object) -> None:
+            done.append("lease")
+
+    class AsyncPool:
+        def acquire(self, **_: object) -> Lent:
+            return Lent()
+
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def takes_time(what: str) -> None:
+        if what == slow:
+            begun.set()
+            await may_end.wait()
+
+    async def life() -> None:
+        its: Any = (Browser(), AsyncPool())
+        async with AsyncPoolContexts(*its) as contexts:
+
+            async def use() -> None:
+                async with contexts.lease():
+                    pass
+
+            task = asyncio.create_task(use())
+            await begun.wait()
+            task.cancel()
+            assert (await asyncio.wait({task}, timeout=0.1))[1]
+            may_end.set()
+            await asyncio.wait({task})
+            assert task.cancelled()
+
+    asyncio.run(life())
+    assert done == expected
+
+
 def test_the_program_of_the_page_prints_the_title_of_each_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOPLINE_CHROMIUM", CHROMIUM or "")
     with target(tmp_path) as site:

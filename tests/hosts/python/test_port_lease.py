@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ import requests
 from canned import until
 from conftest import BUY
 from hopline._port import Loopback
-from hopline._port._exits import Exit, OneExit
+from hopline._port._calls import _login
+from hopline._port._exits import Exit, OneExit, PoolExits
 from peers import Peers
 from ports import Site, all_of, answer, connected, descriptors, exit_by_curl, exit_by_wget, needs_curl, needs_wget, server, status_of, tunnel
 
@@ -466,3 +468,45 @@ def test_a_program_that_ends_with_an_open_port_ends_quietly() -> None:
     program = "import hopline; port = hopline.Proxy(host='127.0.0.1', port=9, protocol='http', username='me', password='p').on_loopback(); print(port.url)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and done.stderr == "" and done.stdout.startswith("http://127.0.0.1:")
+
+
+def test_a_status_of_999_and_a_body_that_breaks_off_are_observed_to_the_lease(lease: hopline.Lease, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr("hopline._port._exits.LeaseExit.observe", lambda _, what: seen.append(getattr(what, "status", what)) or "keep")
+
+    def odd(client: socket.socket) -> None:
+        path = client.recv(65536).split()[1]
+        client.sendall(b"HTTP/1.1 999 Request denied\r\nContent-Length: 0\r\n\r\n" if path.endswith(b"/block") else b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")
+
+    with server(odd) as target, lease.proxy.on_loopback() as port:
+        assert answer(port, f"GET http://{target}/block HTTP/1.1\r\n\r\n".encode()).startswith(b"HTTP/1.1 999 ")
+        assert answer(port, f"GET http://{target}/broken HTTP/1.1\r\n\r\n".encode()).endswith(b"half")
+        until(lambda: status_of(port)["open_connections"] == 0)
+    assert seen == [999, 200, "unknown"]
+
+
+def test_each_user_name_has_a_key_of_its_own_and_so_has_each_exit_that_it_gave_up() -> None:
+    assert _login("Basic " + b64encode("J\u00f6rg:p".encode("latin-1")).decode()) == ("J\u00f6rg", "p") == _login("Basic " + b64encode("J\u00f6rg:p".encode()).decode())
+    asked: list[str] = []
+
+    class Pool:
+        async def acquire(self, **terms: Any) -> Any:
+            asked.append(terms["key"])
+            return Lent()
+
+    class Lent:
+        session_id, generation, valid = "s", 0, True
+        proxy = hopline.Proxy(host="127.0.0.1", port=9, protocol="http", username="me", password="p")
+
+        def release(self) -> None: ...
+
+    async def life() -> None:
+        pool: Any = Pool()
+        exits = PoolExits(pool, 1, None)
+        for name in ("a", "a#1", "1#a", "0#a"):
+            for _ in range(2):
+                exits.give_up(await exits.take(name, "shop.example", None))
+        exits.close()
+
+    asyncio.run(life())
+    assert len(set(asked)) == len(asked) == 8

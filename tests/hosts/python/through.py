@@ -123,6 +123,7 @@ class Target:
     - `/cookie` sets a cookie that names the exit, and answers with the cookies that came.
     - `/start` sets one, too, and leads to `/checked`, which leads back as long as no such cookie comes.
     - `/captcha` is a page with a captcha for the first exit that asks for it with a query.
+    - `/block` and `/big` are blocks, the second with a body of a few megabytes. `/broken` breaks off within its body.
     - `/login` wants a digest login. `/hang` never answers; `/drip` sends half of its body, and `/missing` a long one slowly, with the status 404.
     """
 
@@ -140,19 +141,21 @@ class Target:
                 if asked == "/hang":
                     self.over.wait(60)
                     return
-                body = {"/cookie": cookies or "", "/captcha": "captcha" if exit == first.setdefault(handler.path, exit) else "a page"}.get(asked, "a page")
+                body = {"/cookie": cookies or "", "/big": "block " * 1_000_000, "/block": "a block", "/captcha": "captcha" if exit == first.setdefault(handler.path, exit) else "a page"}.get(asked, "a page")
                 leads = {"/start": "/checked", "/checked": None if cookies and f"exit={exit}" in cookies else "/start"}.get(asked)
                 is_refused = asked == "/login" and handler.headers["Authorization"] is None
-                handler.send_response(302 if leads else 401 if is_refused else 404 if asked == "/missing" else 200)
+                handler.send_response(302 if leads else 401 if is_refused else {"/missing": 404, "/big": 403, "/block": 403}.get(asked, 200))
                 if is_refused:
                     handler.send_header("WWW-Authenticate", 'Digest realm="shop", nonce="1", qop="auth"')
                 if leads:
                     handler.send_header("Location", leads)
                 if asked in ("/cookie", "/start"):
                     handler.send_header("Set-Cookie", f"exit={exit}; Path=/")
-                handler.send_header("Content-Length", str(len(body) * {"/drip": 2, "/missing": 1000}.get(asked, 1)))
+                handler.send_header("Content-Length", str(len(body) * {"/drip": 2, "/missing": 1000, "/broken": 2}.get(asked, 1)))
                 handler.end_headers()
-                handler.wfile.write(body.encode())
+                with suppress(OSError):  # of a client that wants no more of it
+                    handler.wfile.write(body.encode())
+                handler.close_connection = handler.close_connection or asked == "/broken"
                 if asked == "/drip":
                     handler.wfile.flush()
                     self.over.wait(60)

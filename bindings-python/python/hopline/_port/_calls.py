@@ -113,9 +113,13 @@ def _login(told: str | None) -> tuple[str, str] | None:
     if scheme.lower() != "basic":
         return None
     try:
-        name, _, word = b64decode(rest, validate=True).decode().partition(":")
+        login = b64decode(rest, validate=True)
     except ValueError:
         return None
+    try:
+        name, _, word = login.decode().partition(":")
+    except UnicodeDecodeError:  # older clients send another encoding
+        name, _, word = login.decode("latin-1").partition(":")
     return name, word
 
 

@@ -204,7 +204,8 @@ class PoolExits:
                 if mine.exit is None or mine.exit.over_since is not None or not mine.exit.is_valid:
                     if mine.exit is not None:
                         self.give_up(mine.exit)
-                    named = f"{key}#{mine.given_up}" if mine.given_up else key
+                    # The number in front, as a user name may have any letters.
+                    named = f"{mine.given_up}#{key}"
                     mine.exit = await self._acquired(key, max(0.0, until - monotonic()), named=named, avoid=avoid)
                 mine.exit.users += 1
                 return mine.exit

@@ -286,6 +286,7 @@ class Port:
         try:
             while (head := await read_head(link.reader)).first[1].startswith("1"):
                 writer.write(written(" ".join(head.first), head.fields))
+                await writer.drain()
         except (IncompleteReadError, OSError):
             raise ProxyFailure(502, "the connection through the session's proxy closed without an answer", 1, "unknown") from None
         except Malformed as why:
@@ -293,16 +294,19 @@ class Port:
         status = head.first[1]
         if status == "407" and not one.address["scheme"].startswith("socks"):
             raise refused("the request", status, head.first[2], dict(head.fields))
-        if status.isdecimal() and 100 <= int(status) < 600 and one.observe(_Answered(int(status), dict(head.fields))) not in ("keep", None):
+        is_status = status.isdecimal() and (100 <= int(status) < 600 or status == "999")  # the last is a block of some sites
+        if is_status and one.observe(_Answered(int(status), dict(head.fields))) not in ("keep", None):
             self.exits.give_up(one)
         writer.write(written(" ".join(head.first), [*head.passed_on(), ("Connection", "close")]))
         if method == "HEAD" or status in ("204", "304"):
             return
-        with suppress(IncompleteReadError):  # the client sees what is missing
+        try:
             if (length := _length(head)) == -1:
                 await _pump(connection, link.reader, writer, received)
             else:
                 await copy_body(length, link.reader, writer, received)
+        except IncompleteReadError:  # the client sees what is missing
+            one.observe("unknown")
 
 
 class _Answered:

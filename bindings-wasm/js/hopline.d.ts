@@ -622,6 +622,23 @@ export class ProxySettings {
   undici(): { uri: string; token: string };
   /** The option `proxy` for Playwright's `launch` and `newContext`; HTTP proxies only. Its login is a secret in plain text. */
   playwright(): { server: string; username: string; password: string };
+  /**
+   * Opens a port on 127.0.0.1 that leads through the session and needs no login, for whatever can't log in: Puppeteer, Selenium, wget, SOCKS5
+   * sessions. Takes HTTP CONNECT, plain HTTP and SOCKS5. The port of a lease closes once the lease is given back, and observes what it sees of
+   * the proxy and of plain HTTP; that of a session follows it to its next exit. Node only.
+   */
+  onLoopback(options?: {
+    /** The number of the port. Default: a free one. */
+    port?: number | undefined;
+  }): Promise<Loopback>;
+}
+
+/** A port on this machine that leads through one session: close it, or use `await using`. A port keeps no program alive. */
+export interface Loopback extends AsyncDisposable {
+  /** The address of the port, such as `http://127.0.0.1:41234`. For SOCKS5 write `socks5h:` in place of `http:`. */
+  readonly url: string;
+  /** Closes the port and its connections. A second call does nothing. */
+  close(): Promise<void>;
 }
 
 /**

@@ -7,6 +7,7 @@ import { Registry } from "./dropped.js";
 import { asked, refuse } from "./error.js";
 import { waitOf } from "./exceptions.js";
 import { disposable } from "./hide.js";
+import { ofLease } from "./loopback.js";
 import { alsoOptions, meant, optionsIn, ours } from "./names.js";
 import { ProxySettings } from "./proxy.js";
 import { seenOf } from "./seen.js";
@@ -43,6 +44,12 @@ export async function openPool(client, engine, name, options) {
 function closeAll(dispatchers) {
   for (const dispatcher of dispatchers) dispatcher.close().catch(() => {});
   dispatchers.clear();
+}
+
+/** Nothing goes through a session that was given back. */
+function closePorts(ports) {
+  for (const port of ports) port.close();
+  ports.clear();
 }
 
 /** The options of a call of a pool, which has these. */
@@ -204,6 +211,8 @@ const lent = /* @__PURE__ */ disposable("release", class Lease {
   #note;
   #blocked;
   #retryAt;
+  /** The ports that lead through it. */
+  #ports = new Set();
   #begun = performance.now();
 
   constructor(pool, engine, { pool: no, lease, slot, generation, session_id, proxy }, target, exit, note, blocked) {
@@ -212,10 +221,13 @@ const lent = /* @__PURE__ */ disposable("release", class Lease {
     this.#engine = engine;
     this.#exit = exit;
     this.#note = note;
-    const ref = (this.#ref = [no, lease]);
+    const [ref, ports] = [(this.#ref = [no, lease]), this.#ports];
     // From here on the lease goes back in any case.
-    dropped.register(this, () => engine.peek((core, now) => core.giveBack(...ref, ...now)), this);
-    Object.assign(this, { sessionId: session_id, slot, generation, target, proxy: new ProxySettings(proxy) });
+    const giveBack = () => engine.peek((core, now) => core.giveBack(...ref, ...now));
+    dropped.register(this, () => (closePorts(ports), giveBack()), this);
+    const settings = new ProxySettings(proxy);
+    ofLease(settings, this, engine, ports);
+    Object.assign(this, { sessionId: session_id, slot, generation, target, proxy: settings });
   }
 
   /** Vue's reactive copies have no private members. */
@@ -269,6 +281,7 @@ const lent = /* @__PURE__ */ disposable("release", class Lease {
     if (!ref) return;
     this.#ref = undefined;
     dropped.unregister(this);
+    closePorts(this.#ports);
     this.#note("lease_released", this.#begun);
     this.#keepData(ref);
     this.#engine.peek((core, now) => core.giveBack(...ref, ...now));

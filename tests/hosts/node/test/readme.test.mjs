@@ -13,7 +13,7 @@ import { AgentClient } from "hopline";
 
 import { noting } from "./lib/noting.mjs";
 import { WANTED, folder, program, sandbox } from "./lib/sandbox.mjs";
-import { RUNTIMES, tool } from "./lib/tools.mjs";
+import { RUNTIMES, lacks, tool } from "./lib/tools.mjs";
 
 const text = readFileSync(join(dirname(createRequire(import.meta.url).resolve("hopline")), "README.md"), "utf8");
 const shown = Object.fromEntries([...text.matchAll(/^```js\n\/\/ (\S+\.[cm]?js)\n([^]*?)^```$/gm)].map(([, name, code]) => [name, code]));
@@ -67,7 +67,7 @@ async function killWhen({ child, ended }, what) {
 
 test("the README and the pages have these programs, and where both have one it is the same", () => {
   assert.deepEqual(Object.keys(shown), ["first.mjs", "shortest.mjs"]);
-  assert.deepEqual(kept, ["account.mjs", "agent.mjs", "balance.cjs", "buy.js", "main.js", "offline.mjs", "pool.mjs", "program.mjs", "relay.mjs", "reseller.mjs", "shortest.mjs", "through.mjs", "worker.js"]);
+  assert.deepEqual(kept, ["account.mjs", "agent.mjs", "balance.cjs", "buy.js", "main.js", "offline.mjs", "pool.mjs", "port-curl.mjs", "program.mjs", "relay.mjs", "reseller.mjs", "shortest.mjs", "through.mjs", "worker.js"]);
   assert.equal(shown["shortest.mjs"], programs["shortest.mjs"]);
   for (const name of ["shortest.mjs", "buy.js"]) assert.ok(programs[name].split("\n").filter((line) => line.trim()).length <= 12, name);
 });
@@ -172,6 +172,12 @@ test("the pages' dispatcher of a pool fetches pages", async (t) => {
   assert.deepEqual([code, errors, out], [0, "", "200\n".repeat(6)]);
   const { charges } = await service.state();
   assert.ok(charges.length >= 1 && charges.length <= 3);
+});
+
+test("the pages' port leads curl through a SOCKS5 session", { skip: lacks("curl"), timeout: 60_000 }, async (t) => {
+  const [service, place] = [await sandbox(t), folder()];
+  const { code, out, errors } = await start(t, "port-curl.mjs", service, place, Array(3).fill(service.target_url)).ended;
+  assert.deepEqual([code, errors, out.match(/"address":"127\.64\./g)?.length], [0, "", 3], out);
 });
 
 test("the pages' pool reads 1 500 pages with 1 024 file descriptors, by one session", { skip: process.platform === "win32" && "it has no such limit", timeout: 300_000 }, async (t) => {

@@ -72,8 +72,9 @@ export async function account(): Promise<string> {
   await capped.request("POST", "/notes", { query: { a: "b" }, body: { n: 1 }, safety: "keyed" }, { intent: "note" });
   await capped.reportSessionEvent({ session_id: open.session_id, event: sessionEvent({ status: 403, seen: "block", target: new URL("https://shop.example"), mine: [1] }) });
   const settings = new ProxySettings(open.session.proxy);
+  const port: string = (await settings.onLoopback({ port: 0 })).url;
   const proxy: { server: string; username: string; password: string } = settings.playwright();
-  return [phase, settings.url, settings.curl, settings.undici().token, proxy.server].join();
+  return [phase, port, settings.url, settings.curl, settings.undici().token, proxy.server].join();
 }
 
 export async function resell(signal: AbortSignal): Promise<string> {

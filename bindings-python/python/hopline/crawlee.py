@@ -70,10 +70,8 @@ class HoplineHttpClient(HttpClient):
     ) -> None:
         super().__init__()
         check_pool(pool, "AsyncPool", "HoplineHttpClient")
-        self._pool, self._on_stuck, self._timeout = pool, on_stuck, timeout
+        self._leasing = Leasing(pool, on_stuck, timeout)
         self._exits = Exits[HttpClient](lambda _: client())
-        self._stuck_since: float | None = None
-        self._gave_up = asyncio.Event()
 
     async def crawl(
         self,
@@ -141,9 +139,10 @@ class HoplineHttpClient(HttpClient):
     async def _leased(
         self, url: str, session: Session | None, wait: timedelta, request: Request | None = None
     ) -> AsyncIterator[tuple[AsyncLease, HttpClient, ProxyInfo]]:
-        async with await self._lease(urlsplit(url).hostname, session, wait.total_seconds(), request) as lease:
+        key = None if session is None else session.id
+        async with await self._leasing.lease(urlsplit(url).hostname, key, wait.total_seconds(), request) as lease:
             if session is not None:
-                _keep_cookies_with(f"{lease.session_id}/{lease.generation}", session, request)
+                keep_cookies_with(lease, session, request)
             exit, old = self._exits.of(lease)
             if old is not None:
                 await _end(old)
@@ -151,7 +150,7 @@ class HoplineHttpClient(HttpClient):
             if not client.active:
                 await client.__aenter__()
             try:
-                yield lease, client, _info(lease.proxy)
+                yield lease, client, info_of(lease.proxy)
             except SessionError as error:
                 if isinstance(error, ProxyError):
                     lease.observe("proxy")
@@ -160,8 +159,18 @@ class HoplineHttpClient(HttpClient):
                 lease.observe(error)
                 raise
 
-    async def _lease(self, target: str | None, session: Session | None, wait: float, request: Request | None) -> AsyncLease:
-        end, key = monotonic() + wait, None if session is None else session.id
+
+class Leasing:
+    """The leases of a crawl, and what becomes of it while the pool can't get any session."""
+
+    def __init__(self, pool: AsyncPool, on_stuck: Callable[[str], object] | None, timeout: float) -> None:
+        self._pool, self._on_stuck, self._timeout = pool, on_stuck, timeout
+        self._stuck_since: float | None = None
+        self._gave_up = asyncio.Event()
+
+    async def lease(self, target: str | None, key: str | None, wait: float, request: Request | None) -> AsyncLease:
+        """Waits for a lease. The key is the id of Crawlee's session."""
+        end = monotonic() + wait
         while True:
             try:
                 lease = await self._pool.acquire(target=target, key=key, timeout=max(0.0, end - monotonic()))
@@ -171,7 +180,7 @@ class HoplineHttpClient(HttpClient):
                     continue
                 if is_stuck(why):
                     _uncount(request)
-                if session is None:  # Crawlee knows a `ProxyError` by its session only
+                if key is None:  # Crawlee knows a `ProxyError` by its session only
                     raise
                 raise as_client_error(why, ProxyError) from None
             self._stuck_since = None
@@ -220,8 +229,9 @@ async def _observe(lease: AsyncLease, response: HttpResponse) -> None:
         raise SessionError("the page is a block")
 
 
-def _keep_cookies_with(exit: str, session: Session, request: Request | None) -> None:
+def keep_cookies_with(lease: AsyncLease, session: Session, request: Request | None) -> None:
     """Ends a Crawlee session that was used with another exit: its cookies, and those of an answer that is still to come, belong to that one."""
+    exit = f"{lease.session_id}/{lease.generation}"
     if session.user_data.get(_EXIT) not in (None, exit):
         session.retire()
         _uncount(request)
@@ -235,7 +245,8 @@ def _uncount(request: Request | None) -> None:
         request.session_rotation_count = (request.session_rotation_count or 0) - 1
 
 
-def _info(proxy: Proxy) -> ProxyInfo:
+def info_of(proxy: Proxy) -> ProxyInfo:
+    """A proxy as Crawlee knows it."""
     url = proxy.url().reveal()
     login = {name: secret.reveal() for name in ("username", "password") if (secret := getattr(proxy, name)) is not None}
     return ProxyInfo(url=url, scheme=url.partition("://")[0], hostname=proxy.host or "", port=proxy.port or 0, **login)

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -14,10 +15,19 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import pytest
 from conftest import ROOT
 from sandbox import Sandbox
 
 POOL: dict[str, Any] = {"name": "shop", "size": 3, "session_type": "dynamic", "product_no": "dynamic-world", "quantity": 0.1, "protocol": "http"}
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CHROMIUM = os.environ.get("HOPLINE_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+TRUSTING = ["--ignore-certificate-errors"]
+"""Any certificate is trusted: the target has a new one for each connection, for which Playwright's own option asks forever."""
+PAGES = int(os.environ.get("HOPLINE_BROWSER_PAGES", "24"))
+"""As a browser takes half a second for a page, few of them in every run."""
+needs_chromium = pytest.mark.skipif(not CHROMIUM and os.environ.get("CI") != "true", reason="Chromium is not installed; HOPLINE_CHROMIUM may name the program")
 
 
 @dataclass

@@ -12,12 +12,13 @@ import hopline
 import pytest
 from crawlee import ConcurrencySettings, service_locator
 from crawlee.configuration import Configuration
-from crawlee.crawlers import HttpCrawler
+from crawlee.crawlers import HttpCrawler, PlaywrightCrawlingContext
 from crawlee.errors import ProxyError
 from crawlee.http_clients import ImpitHttpClient
 from crawlee.storage_clients import FileSystemStorageClient, MemoryStorageClient
-from crawling import POOL, CookieSite, Target, ran_page, target
+from crawling import CHROMIUM, PAGES, POOL, TRUSTING, CookieSite, Target, needs_chromium, ran_page, target
 from hopline.crawlee import HoplineHttpClient
+from hopline.crawlee_playwright import HoplinePlaywrightCrawler
 
 
 def impit() -> ImpitHttpClient:
@@ -171,9 +172,55 @@ def test_no_session_is_an_error_of_crawlees_and_of_hoplines(tmp_path: Path) -> N
         HoplineHttpClient(None)  # type: ignore[arg-type]
 
 
+@needs_chromium
+def test_each_page_of_crawlees_browsers_has_a_lease_and_a_context_and_none_is_lost(tmp_path: Path) -> None:
+    got: Counter[str] = Counter()
+    failed: list[str] = []
+
+    async def life(site: Target) -> None:
+        async with opened(site, tmp_path) as pool:
+            crawler = HoplinePlaywrightCrawler(
+                pool,
+                browser_launch_options={"executable_path": CHROMIUM, "args": TRUSTING, "chromium_sandbox": False},
+                concurrency_settings=ConcurrencySettings(desired_concurrency=3, max_concurrency=3),
+                configure_logging=False,
+                storage_client=MemoryStorageClient(),
+            )
+
+            @crawler.router.default_handler
+            async def page(context: PlaywrightCrawlingContext) -> None:
+                lease = crawler.lease_of(context.page)
+                assert lease.valid and context.page.context.browser is not None and len(context.page.context.browser.contexts) <= 3
+                got[context.request.url.rpartition("/")[2]] += 1
+
+            @crawler.failed_request_handler
+            async def fail(context: Any, error: Exception) -> None:
+                failed.append(f"{type(error).__name__}: {error}")
+
+            await asyncio.wait_for(crawler.run([f"{site.url}/p{number}" for number in range(PAGES)]), 240)
+            assert (await pool.status()).leased == 0
+
+    with target(tmp_path) as site:
+        site.rules(block_after=max(7, PAGES // 6))
+        asyncio.run(life(site))
+        assert got == Counter(f"p{number}" for number in range(PAGES)) and not failed, (got, failed)
+        site.check_pages(PAGES, is_browser=True)
+
+
 def test_the_program_of_the_page_fetches_each_url(tmp_path: Path) -> None:
     with target(tmp_path) as site:
         urls = [f"{site.sandbox.ready['target_url']}p{page}" for page in range(3)]
         out = ran_page("crawl_crawlee", site, tmp_path, *urls)
         assert sorted(line for line in out.splitlines() if line.startswith("http")) == [f"{url} 200" for url in urls]
         assert len(site.visits()) == 3 and site.sandbox.charges() >= 1
+
+
+@needs_chromium
+def test_the_program_of_the_page_on_browsers_fetches_each_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOPLINE_CHROMIUM", CHROMIUM or "")
+    monkeypatch.setenv("CRAWLEE_DISABLE_BROWSER_SANDBOX", "1")
+    with target(tmp_path) as site:
+        urls = [f"{site.sandbox.ready['target_url']}p{page}" for page in range(2)]
+        out = ran_page("crawl_crawlee_playwright", site, tmp_path, *urls)
+        assert sorted(line.strip() for line in out.splitlines() if line.startswith("http")) == urls
+        assert len(site.visits()) == 2

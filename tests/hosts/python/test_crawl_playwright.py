@@ -1,8 +1,6 @@
 """Playwright over a pool: a browser context for each exit, in both of Playwright's APIs."""
 
 import asyncio
-import os
-import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -10,18 +8,12 @@ from typing import Any
 
 import hopline
 import pytest
-from crawling import POOL, CookieSite, Target, ran_page, target
+from crawling import CHROMIUM, PAGES, POOL, TRUSTING, CookieSite, Target, needs_chromium, ran_page, target
 from hopline.playwright import AsyncPoolContexts, PoolContexts
 from playwright.async_api import Error, async_playwright
 from playwright.sync_api import sync_playwright
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-CHROMIUM = os.environ.get("HOPLINE_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-TRUSTING = ["--ignore-certificate-errors"]
-"""Any certificate is trusted: the target has a new one for each connection, for which Playwright's own option asks forever."""
-PAGES = int(os.environ.get("HOPLINE_BROWSER_PAGES", "24"))
-"""As a browser takes half a second for a page, few of them in every run."""
-pytestmark = pytest.mark.skipif(not CHROMIUM and os.environ.get("CI") != "true", reason="Chromium is not installed; HOPLINE_CHROMIUM may name the program")
+pytestmark = needs_chromium
 
 
 def account(site: Target, folder: Path) -> dict[str, Any]:

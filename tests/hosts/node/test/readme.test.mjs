@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -27,11 +28,16 @@ writeFileSync(join(PLACE, "package.json"), '{ "type": "module" }');
 for (const [name, code] of Object.entries(programs)) writeFileSync(join(PLACE, name), code);
 // The packages that one of them needs beside this one.
 mkdirSync(join(PLACE, "node_modules"), { recursive: true });
-if (!existsSync(join(PLACE, "node_modules/undici"))) symlinkSync(dirname(tool.resolve("undici/package.json")), join(PLACE, "node_modules/undici"));
+for (const name of ["undici", "@crawlee"]) {
+  if (!existsSync(join(PLACE, "node_modules", name))) symlinkSync(join(process.env.HOPLINE_TOOLS, name), join(PLACE, "node_modules", name));
+}
 
 const QUOTED = "0\\.5 GB of dynamic-world cost 2 USD\n";
 const BOUGHT = "ses_\\w+ is a proxy at 127\\.0\\.0\\.1:\\d+\nits health: \\{[^]*?status: '\\w+'[^]*?\\n\\}\n";
 const USED = "order ORD-\\w+ is ready\na proxy at 127\\.\\d+\\.\\d+\\.\\d+:\\d+\n(?:\\{\n[^}]*type: '(?:renewal|purchase)',[^}]*\\}\n){2}";
+
+/** The programs that use other people's libraries, but for `undici`. */
+const THEIRS = ["crawlee.mjs"];
 
 /** Starts a program of the README in a folder where its records are. */
 function start(t, name, { api_key, agent_url, username, password, backend_url }, place, more = [], node = undefined) {
@@ -67,17 +73,23 @@ async function killWhen({ child, ended }, what) {
 
 test("the README and the pages have these programs, and where both have one it is the same", () => {
   assert.deepEqual(Object.keys(shown), ["first.mjs", "shortest.mjs"]);
-  assert.deepEqual(kept, ["account.mjs", "agent.mjs", "balance.cjs", "buy.js", "main.js", "offline.mjs", "pool.mjs", "port-curl.mjs", "program.mjs", "relay.mjs", "reseller.mjs", "shortest.mjs", "through.mjs", "worker.js"]);
+  assert.deepEqual(kept, ["account.mjs", "agent.mjs", "balance.cjs", "buy.js", "crawlee.mjs", "main.js", "offline.mjs", "pool.mjs", "port-curl.mjs", "program.mjs", "relay.mjs", "reseller.mjs", "shortest.mjs", "through.mjs", "worker.js"]);
   assert.equal(shown["shortest.mjs"], programs["shortest.mjs"]);
   for (const name of ["shortest.mjs", "buy.js"]) assert.ok(programs[name].split("\n").filter((line) => line.trim()).length <= 12, name);
 });
 
 test("the compiler accepts the README's and the pages' programs against the package's types", async () => {
   const tools = process.env.HOPLINE_TOOLS;
-  const files = Object.keys(programs).map((name) => join(PLACE, name));
+  const tsc = join(tools, "typescript/bin/tsc");
+  const [own, others] = [false, true].map((isTheirs) => Object.keys(programs).filter((name) => THEIRS.includes(name) === isTheirs).map((name) => join(PLACE, name)));
   const flags = ["--strict", "--checkJs", "--noEmit", "--module", "node16", "--target", "es2022", "--typeRoots", join(tools, "@types"), "--types", "node"];
-  const { stdout } = await promisify(execFile)(process.execPath, [join(tools, "typescript/bin/tsc"), ...flags, ...files]).catch((error) => error);
+  const { stdout } = await promisify(execFile)(process.execPath, [tsc, ...flags, ...own]).catch((error) => error);
   assert.equal(stdout, "");
+  // The types of these libraries have faults of their own, and are where the tools are.
+  const compilerOptions = { strict: true, checkJs: true, noEmit: true, module: "node16", target: "es2022", typeRoots: [join(tools, "@types")], types: ["node"], skipLibCheck: true, paths: { "@crawlee/*": [join(tools, "@crawlee/*")] } };
+  writeFileSync(join(PLACE, "theirs.json"), JSON.stringify({ compilerOptions, files: others }));
+  const theirs = await promisify(execFile)(process.execPath, [tsc, "--project", join(PLACE, "theirs.json")]).catch((error) => error);
+  assert.equal(theirs.stdout, "");
 });
 
 const SAYS = {
@@ -172,6 +184,16 @@ test("the pages' dispatcher of a pool fetches pages", async (t) => {
   assert.deepEqual([code, errors, out], [0, "", "200\n".repeat(6)]);
   const { charges } = await service.state();
   assert.ok(charges.length >= 1 && charges.length <= 3);
+});
+
+test("the pages' crawler of Crawlee fetches pages", { timeout: 60_000 }, async (t) => {
+  const [service, place] = [await sandbox(t, "--session-limit", "100"), folder()];
+  const site = createServer((_, answer) => answer.writeHead(200, { "content-type": "text/html" }).end("<p>a page")).listen(0, "127.0.0.1");
+  t.after(() => (site.closeAllConnections(), site.close()));
+  await once(site, "listening");
+  const urls = [1, 2, 3].map((number) => `http://shop.localhost:${site.address().port}/${number}`);
+  const { code, out, errors } = await start(t, "crawlee.mjs", service, place, urls).ended;
+  assert.deepEqual([code, urls.filter((url) => !out.includes(`${url} 200`))], [0, []], out + errors);
 });
 
 test("the pages' port leads curl through a SOCKS5 session", { skip: lacks("curl"), timeout: 60_000 }, async (t) => {

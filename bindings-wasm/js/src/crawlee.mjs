@@ -1,0 +1,2 @@
+// One copy for `import` and `require`.
+export { HoplineHttpClient } from "./crawlee.cjs";

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import hopline
+import pytest
 from canned import until
 from conftest import ROOT
 from crawling import POOL, CookieSite, Target, last_line, ran_page, target
@@ -49,13 +50,15 @@ def test_no_page_is_lost_and_an_exit_that_was_blocked_is_used_no_more(tmp_path: 
         assert stats["hopline/exit_count"] == len({visit["exit"] for visit in site.visits()})
 
 
-def test_nothing_is_lost_behind_a_delay_that_is_longer_than_a_request(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("delay", "pages"), [(0.1, 20), (3, 4)])
+def test_nothing_is_lost_behind_a_delay_that_is_longer_than_a_request(delay: float, pages: int, tmp_path: Path) -> None:
     with target(tmp_path) as site:
-        told, log = ended(start(site, tmp_path, 20, DOWNLOAD_DELAY=0.1, DOWNLOAD_DELAY_JITTER=0, HOPLINE_TIMEOUT=60))
-        assert sorted(told["got"]) == sorted(f"p{page}" for page in range(20)) and not told["failed"], log
-        assert len(site.visits()) == 20 and site.sandbox.charges() <= 3
+        # Four requests wait in the delay at a time, for a pool of three.
+        told, log = ended(start(site, tmp_path, pages, DOWNLOAD_DELAY=delay, DOWNLOAD_DELAY_JITTER=0, RANDOMIZE_DOWNLOAD_DELAY=False, HOPLINE_TIMEOUT=60))
+        assert sorted(told["got"]) == sorted(f"p{page}" for page in range(pages)) and not told["failed"], log
+        assert len(site.visits()) == pages and site.sandbox.charges() <= 3
         # The lease is taken behind the delay, where one request follows the other.
-        assert told["stats"]["elapsed_time_seconds"] >= 1.9
+        assert told["stats"]["elapsed_time_seconds"] >= delay * (pages - 1)
 
 
 def test_a_pool_that_is_held_ends_the_crawl_with_the_reason_and_a_resumed_one_gets_each_page(tmp_path: Path) -> None:
@@ -99,6 +102,21 @@ def test_a_crawl_that_is_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
         again, log = ended(start(site, tmp_path, 40, JOBDIR="job"))
         assert sorted(first["got"] + again["got"]) == sorted(f"p{page}" for page in range(40)), log
         assert site.sandbox.charges() <= 3 and "password" not in "".join(str(path.read_bytes()) for path in (tmp_path / "job").rglob("*") if path.is_file())
+
+
+def test_a_crawl_that_is_killed_leaves_its_sessions_to_the_next(tmp_path: Path) -> None:
+    with target(tmp_path) as site:
+        crawl = start(site, tmp_path, 40, DOWNLOAD_DELAY=0.05)
+        until(lambda: len(site.visits()) >= 5)
+        crawl.kill()
+        crawl.communicate(timeout=60)
+        exits = {visit["exit"] for visit in site.visits()}
+        told, log = ended(start(site, tmp_path, 10))
+        assert sorted(told["got"]) == sorted(f"p{page}" for page in range(10)) and not told["failed"], log
+        assert exits <= {visit["exit"] for visit in site.visits()} and site.sandbox.charges() <= 3
+        with hopline.AgentClient(**site.sandbox.account, store=hopline.FolderStore(tmp_path / "records")) as agent:
+            [pool] = agent.list_pools()
+            assert pool.free_in_store == site.sandbox.charges() and not pool.in_doubt, pool
 
 
 def test_where_everybody_is_blocked_nothing_more_is_bought_and_few_exits_are_changed(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """`hopline proxy --pool`: one port over a whole pool, for programs of any language."""
 
 import json
+import os
+import resource
 import signal
 import socket
 import struct
@@ -15,7 +17,7 @@ import pytest
 import requests
 from canned import until
 from command_line import Shell, interrupt
-from ports import PortCommand, Site, all_of, answer, connected, curl, exit_by_curl, exit_by_wget, needs_curl, needs_wget, tunnel
+from ports import PortCommand, Site, all_of, answer, connected, curl, exit_by_curl, exit_by_wget, needs_curl, needs_wget, server, tunnel
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the sandbox is for Unix")
 
@@ -157,6 +159,38 @@ def test_a_client_that_is_gone_waits_for_no_session(site: Site, shell: Shell) ->
         resetting.close()
         until(lambda: port.status()["waiting"] == 0)
         assert port.status()["open_connections"] == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="descriptors are counted in /proc")
+def test_a_thousand_connections_and_clients_that_never_read_leave_neither_a_descriptor_nor_a_lease(site: Site, shell: Shell) -> None:
+    def serve(client: socket.socket) -> None:
+        while client.recv(100) != b"without end":
+            pass
+        while True:
+            client.sendall(bytes(65536))
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 8000)), hard))
+    # By SOCKS5 to the target, through one session.
+    with server(serve) as target, PortCommand(shell, "--key", "browser", "--protocol", "socks5", size=1) as port:
+        descriptors = lambda: len(os.listdir(f"/proc/{port.process.pid}/fd"))  # noqa: E731
+        tunnel(port.url, target).close()
+        until(lambda: port.status()["open_connections"] == 0)
+        before = descriptors()
+        clients = [connected(port.url) for _ in range(1000)]
+        for client in clients:
+            client.sendall(f"CONNECT {target} HTTP/1.1\r\n\r\n".encode())
+        for client in clients:
+            assert client.recv(100).startswith(b"HTTP/1.1 200 ")
+        for lazy in clients[:10]:
+            lazy.sendall(b"without end")
+        assert port.status()["open_connections"] == 1000 and port.status()["leased"] == 1
+        for client in clients:
+            client.close()
+        until(lambda: port.status()["open_connections"] == 0)
+        until(lambda: descriptors() <= before)
+        tunnel(port.url, target, "Proxy-Authorization: Basic b3RoZXI6").close()  # another name gets the one session
+        assert port.end().code == 0 and site.sandbox.charges() == 1
 
 
 @needs_curl

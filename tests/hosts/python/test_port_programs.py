@@ -16,6 +16,7 @@ from sandbox import Sandbox
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the sandbox is for Unix")
 PAGE = (ROOT / "core/docs/loopback-port.md").read_text()
 CHROMIUM = shutil.which("chromium")
+CHROMEDRIVER = os.environ.get("SE_CHROMEDRIVER") or shutil.which("chromedriver")
 
 
 def account(sandbox: Sandbox) -> dict[str, str]:
@@ -81,3 +82,16 @@ def test_chromium_shows_pages_through_a_socks5_session(tmp_path: Path) -> None:
                     assert exit in done.stdout, done
     finally:
         site.sandbox.close()
+
+
+@pytest.mark.skipif(CHROMIUM is None or CHROMEDRIVER is None, reason="Chromium and its driver are not here; SE_CHROMEDRIVER may name the driver")
+def test_the_program_with_selenium_shows_a_page_through_a_socks5_session(sandbox: Sandbox, tmp_path: Path) -> None:
+    chromium = tmp_path / "chromium"
+    chromium.write_text(f"#!/bin/sh\nexec {CHROMIUM} --no-sandbox --no-first-run --disable-background-networking \"$@\"\n")
+    chromium.chmod(0o755)
+    program, site = ROOT / "core/docs/programs/python/port_selenium.py", sandbox.ready["target_url"]
+    environment = os.environ | account(sandbox) | {"HOPLINE_CHROMIUM": str(chromium), "SE_CHROMEDRIVER": str(CHROMEDRIVER), "no_proxy": "*"}
+    done = subprocess.run([sys.executable, str(program), site], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0 and done.stderr == "", done
+    [session] = sandbox.state()["sessions"]
+    assert done.stdout.startswith(site) and json.loads(done.stdout.removeprefix(site))["address"] == session["exit"] and sandbox.charges() == 1

@@ -164,10 +164,9 @@ def test_a_client_that_is_gone_waits_for_no_session(site: Site, shell: Shell) ->
 @pytest.mark.skipif(sys.platform != "linux", reason="descriptors are counted in /proc")
 def test_a_thousand_connections_and_clients_that_never_read_leave_neither_a_descriptor_nor_a_lease(site: Site, shell: Shell) -> None:
     def serve(client: socket.socket) -> None:
-        while client.recv(100) != b"without end":
-            pass
-        while True:
-            client.sendall(bytes(65536))
+        while data := client.recv(100):
+            while data == b"without end":
+                client.sendall(bytes(65536))
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 8000)), hard))

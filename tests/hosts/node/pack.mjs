@@ -47,7 +47,7 @@ const builtin = {
 const node = { ...common, format: "cjs", platform: "node", target: "node20", external: ["undici", "@opentelemetry/api", "pg", "@crawlee/core", "crawlee", "hopline"] };
 await build({ ...node, entryPoints: [join(js, "src/node.js")], inject: [join(js, "src/globals.js")], define: ofNode, outfile: join(folder, "node.cjs"), plugins: [withPools, builtin] });
 /** The entries beside the client. */
-const ENTRIES = ["opentelemetry", "backend", "crawlee", "postgres"];
+const ENTRIES = ["opentelemetry", "backend", "crawlee", "playwright", "postgres"];
 for (const name of ENTRIES) await build({ ...node, entryPoints: [join(js, "src", `${name}.js`)], outfile: join(folder, `${name}.cjs`) });
 
 /** The names that the shared part of what a page loads, and the part that is loaded with the core, have. */

@@ -32,7 +32,7 @@ test("the package exports what its types document, and nothing else", () => {
 
 test("no other file of the package can be imported", async () => {
   const { exports } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-  assert.deepEqual(Object.keys(exports), [".", "./inline", "./opentelemetry", "./backend", "./crawlee", "./postgres", "./core.wasm", "./package.json"]);
+  assert.deepEqual(Object.keys(exports), [".", "./inline", "./opentelemetry", "./backend", "./crawlee", "./playwright", "./postgres", "./core.wasm", "./package.json"]);
   for (const path of ["node.cjs", "node.wasm", "web.mjs", "edge.mjs"]) await assert.rejects(import(`hopline/${path}`), { code: "ERR_PACKAGE_PATH_NOT_EXPORTED" });
 });
 

@@ -28,7 +28,7 @@ writeFileSync(join(PLACE, "package.json"), '{ "type": "module" }');
 for (const [name, code] of Object.entries(programs)) writeFileSync(join(PLACE, name), code);
 // The packages that one of them needs beside this one.
 mkdirSync(join(PLACE, "node_modules"), { recursive: true });
-for (const name of ["undici", "@crawlee"]) {
+for (const name of ["undici", "@crawlee", "playwright", "puppeteer-core"]) {
   if (!existsSync(join(PLACE, "node_modules", name))) symlinkSync(join(process.env.HOPLINE_TOOLS, name), join(PLACE, "node_modules", name));
 }
 
@@ -37,11 +37,12 @@ const BOUGHT = "ses_\\w+ is a proxy at 127\\.0\\.0\\.1:\\d+\nits health: \\{[^]*
 const USED = "order ORD-\\w+ is ready\na proxy at 127\\.\\d+\\.\\d+\\.\\d+:\\d+\n(?:\\{\n[^}]*type: '(?:renewal|purchase)',[^}]*\\}\n){2}";
 
 /** The programs that use other people's libraries, but for `undici`. */
-const THEIRS = ["crawlee.mjs"];
+const THEIRS = ["crawlee.mjs", "playwright.mjs", "puppeteer.mjs"];
 
 /** Starts a program of the README in a folder where its records are. */
-function start(t, name, { api_key, agent_url, username, password, backend_url }, place, more = [], node = undefined) {
+function start(t, name, { api_key, agent_url, username, password, backend_url }, place, more = [], node = undefined, added = {}) {
   const environment = {
+    ...added,
     HOPLINE_API_KEY: api_key,
     HOPLINE_BASE_URL: agent_url,
     HOPLINE_USERNAME: username,
@@ -73,7 +74,7 @@ async function killWhen({ child, ended }, what) {
 
 test("the README and the pages have these programs, and where both have one it is the same", () => {
   assert.deepEqual(Object.keys(shown), ["first.mjs", "shortest.mjs"]);
-  assert.deepEqual(kept, ["account.mjs", "agent.mjs", "balance.cjs", "buy.js", "crawlee.mjs", "main.js", "offline.mjs", "pool.mjs", "port-curl.mjs", "program.mjs", "relay.mjs", "reseller.mjs", "shortest.mjs", "through.mjs", "worker.js"]);
+  assert.deepEqual(kept, ["account.mjs", "agent.mjs", "balance.cjs", "buy.js", "crawlee.mjs", "main.js", "offline.mjs", "playwright.mjs", "pool.mjs", "port-curl.mjs", "program.mjs", "puppeteer.mjs", "relay.mjs", "reseller.mjs", "shortest.mjs", "through.mjs", "worker.js"]);
   assert.equal(shown["shortest.mjs"], programs["shortest.mjs"]);
   for (const name of ["shortest.mjs", "buy.js"]) assert.ok(programs[name].split("\n").filter((line) => line.trim()).length <= 12, name);
 });
@@ -86,7 +87,7 @@ test("the compiler accepts the README's and the pages' programs against the pack
   const { stdout } = await promisify(execFile)(process.execPath, [tsc, ...flags, ...own]).catch((error) => error);
   assert.equal(stdout, "");
   // The types of these libraries have faults of their own, and are where the tools are.
-  const compilerOptions = { strict: true, checkJs: true, noEmit: true, module: "node16", target: "es2022", typeRoots: [join(tools, "@types")], types: ["node"], skipLibCheck: true, paths: { "@crawlee/*": [join(tools, "@crawlee/*")] } };
+  const compilerOptions = { strict: true, checkJs: true, noEmit: true, module: "node16", target: "es2022", typeRoots: [join(tools, "@types")], types: ["node"], skipLibCheck: true, paths: { "*": [join(tools, "*")] } };
   writeFileSync(join(PLACE, "theirs.json"), JSON.stringify({ compilerOptions, files: others }));
   const theirs = await promisify(execFile)(process.execPath, [tsc, "--project", join(PLACE, "theirs.json")]).catch((error) => error);
   assert.equal(theirs.stdout, "");
@@ -195,6 +196,19 @@ test("the pages' crawler of Crawlee fetches pages", { timeout: 60_000 }, async (
   const { code, out, errors } = await start(t, "crawlee.mjs", service, place, urls).ended;
   assert.deepEqual([code, urls.filter((url) => !out.includes(`${url} 200`))], [0, []], out + errors);
 });
+
+for (const name of ["playwright.mjs", "puppeteer.mjs"]) {
+  test(`the pages' ${name} opens pages in Chromium`, { skip: lacks("chromium"), timeout: 120_000 }, async (t) => {
+    const [service, place] = [await sandbox(t, "--session-limit", "100"), folder()];
+    // As root Chromium has no sandbox of its own.
+    const chromium = join(place, "chromium");
+    writeFileSync(chromium, `#!/bin/sh\nexec "${process.env.HOPLINE_CHROMIUM ?? "chromium"}" --no-sandbox "$@"\n`, { mode: 0o755 });
+    const urls = [1, 2].map((number) => new URL(`/page/${number}`, service.target_url).href);
+    const { code, out, errors } = await start(t, name, service, place, urls, undefined, { HOPLINE_CHROMIUM: chromium }).ended;
+    assert.deepEqual([code, urls.filter((url) => !out.includes(`${url} 200`))], [0, []], out + errors);
+    assert.ok((await service.control("visits")).visits.every(({ exit }) => exit.startsWith("127.64.")));
+  });
+}
 
 test("the pages' port leads curl through a SOCKS5 session", { skip: lacks("curl"), timeout: 60_000 }, async (t) => {
   const [service, place] = [await sandbox(t), folder()];

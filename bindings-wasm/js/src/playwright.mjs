@@ -1,0 +1,2 @@
+// One copy for `import` and `require`.
+export { PoolContexts } from "./playwright.cjs";

@@ -130,7 +130,7 @@ export class HoplineHttpClient {
 
 const rest = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** What is needed of Crawlee: the program's own copy, since a crawler knows its errors by their classes. */
+/** The needed part of Crawlee: the program's own copy, since a crawler knows its errors by their classes. */
 function crawlee() {
   for (const load of [() => require("@crawlee/core"), () => require("crawlee")]) {
     try {

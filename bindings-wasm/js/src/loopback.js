@@ -63,7 +63,7 @@ async function onLoopback(options = {}) {
   const port = new Port(ref ? ofLent(ref, this) : session ? ofOpen(session) : always(this));
   const url = await port.open(number);
   try {
-    // It may have gone back meanwhile.
+    // The lease may have gone back meanwhile.
     check();
   } catch (error) {
     await port.close();

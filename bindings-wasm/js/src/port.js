@@ -87,7 +87,7 @@ export class Port {
     if (this.isClosed) return socket.destroy();
     const connection = { exit: undefined, stop: new AbortController(), isAsked: false };
     this.#connections.set(socket, connection);
-    // Whatever the failure, the connection closes then.
+    // After each failure the connection closes.
     socket.on("error", () => {});
     socket.once("close", () => {
       this.#connections.delete(socket);
@@ -254,7 +254,7 @@ function passed(call, answer, target, path, exit, upstream) {
     // A body that breaks off takes its request along, and the client hears of the rest in the answer.
     call.once("error", () => asking.destroy());
     call.pipe(asking);
-    // Behind the listeners of the request, which come in the next tick. It was paused after the login.
+    // Behind the listeners of the request, which come in the next tick. The socket was paused after the login.
     process.nextTick(() => upstream.resume());
   });
 }

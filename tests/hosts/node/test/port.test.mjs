@@ -125,7 +125,7 @@ test("a client that never reads holds nothing up, and ends with the port", { tim
     last = sent;
     await new Promise((resolve) => setTimeout(resolve, 300));
   }
-  // What the system's own buffers hold, and no more of the port's than a few pieces.
+  // The buffers of the system hold so much, and those of the port no more than a few pieces.
   assert.ok(sent > 0 && sent < 64 << 20, `${sent} bytes`);
   assert.match(await answer(port.url, `GET ${service.target_url} HTTP/1.1\r\n\r\n`), /^HTTP\/1\.1 200 /);
   lease.release();
@@ -244,7 +244,7 @@ test("what the port sees of the proxy and of plain answers is observed to the le
     gone.write(`GET http://${target}/ HTTP/1.1\r\n\r\n`);
     await new Promise((resolve) => setTimeout(resolve, 100));
     gone.destroy();
-    // Somebody else changes the login of the session: the old one is refused.
+    // Another client changes the login of the session: the old one is refused.
     await service.agent().rotateSession({ session_id: lease.sessionId });
     assert.match(await answer(port.url, `CONNECT ${new URL(service.target_url).host} HTTP/1.1\r\n\r\n`), /^HTTP\/1\.1 502 [^]*used-up traffic and changed logins/);
     // A proxy that speaks HTTP answers itself for the target that said nothing.

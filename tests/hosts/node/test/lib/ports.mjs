@@ -18,7 +18,7 @@ export async function until(what) {
 export async function connected(url, more = {}) {
   const socket = connect({ host: "127.0.0.1", port: Number(new URL(url).port), allowHalfOpen: true, ...more });
   await once(socket, "connect");
-  // Whatever ends it, the test sees what came before.
+  // However the connection ends, the test sees what came before.
   socket.on("error", () => {});
   return socket;
 }
@@ -82,7 +82,7 @@ export function isClosed(url) {
   });
 }
 
-/** What curl wrote. */
+/** The output of curl. */
 export async function curl(...words) {
   const { stdout } = await promisify(execFile)("curl", ["--silent", "--show-error", "--max-time", "60", "--noproxy", "", ...words]);
   return stdout;

@@ -23,6 +23,8 @@ const HOSTS: &[Host] = &[
     ("kotlin", kotlin::bench),
     ("swift", swift::bench),
     ("fleets", fleets),
+    ("crawlers", python::crawlers),
+    ("relays", python::relays),
 ];
 
 /// Measures in all hosts, or in those named, and writes their tables anew.

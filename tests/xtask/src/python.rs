@@ -49,6 +49,15 @@ pub(crate) const CHECKS: &[Check] = &[
     Check::new(Lane::Python, "python: what is measured comes to its result", |_| run(measure(&wheel()?)?.arg("--once")))
         .needs(&["python: the wheel"])
         .reads(&["tests/bench/python", "tests/bench/products.json"]),
+    Check::new(Lane::Python, "python: the measured crawlers and relays come to their result", |_| {
+        ["crawlers", "relays"].iter().try_for_each(|what| {
+            let bench = root().join("tests/bench/crawlers/bench.py");
+            run(python()?.arg(bench).args([what, "--once"]).env("HOPLINE_SANDBOX", sandbox()?)).map(|_| ())
+        })?;
+        Ok(Outcome::ONE)
+    })
+    .needs(&["python: the wheel"])
+    .reads(&["tests/bench/crawlers", "tests/hosts/python/sandbox.py"]),
     Check::new(Lane::Python, "python: pip builds the package from git", |_| from_git()).needs(&["python: the wheel"]).reads(PACKAGE),
 ];
 
@@ -193,8 +202,36 @@ pub(crate) fn bench() -> Result<Command, Fail> {
 
 /// The measuring program, with a wheel and its peers in an environment of their own.
 fn measure(wheel: &Path) -> Result<Command, Fail> {
-    let scripts = root().join("tests/bench/python");
-    let python = environment(&scripts.join("requirements.txt"), &place()?.join("bench"))?;
+    measure_in("python", &place()?.join("bench"), wheel)
+}
+
+/// Crawlers over a pool, beside the same with a list of proxies.
+pub(crate) fn crawlers() -> Result<Command, Fail> {
+    measure_crawls("crawlers")
+}
+
+/// The loopback port, beside other relays.
+pub(crate) fn relays() -> Result<Command, Fail> {
+    measure_crawls("relays")
+}
+
+fn measure_crawls(what: &str) -> Result<Command, Fail> {
+    programs()?;
+    let (scripts, modules) = (root().join("tests/bench/crawlers"), place()?.join("relays"));
+    std::fs::create_dir_all(&modules)?;
+    for name in ["package.json", "package-lock.json", "relay.mjs"] {
+        std::fs::copy(scripts.join(name), modules.join(name))?;
+    }
+    run(npm::npm(&["ci"]).current_dir(&modules))?;
+    let mut measure = measure_in("crawlers", &place()?.join("bench-crawlers"), &package(Profile::Release)?)?;
+    measure.arg(what).env("HOPLINE_SANDBOX", sandbox()?).env("HOPLINE_BENCH_NODE", modules);
+    Ok(measure)
+}
+
+/// The program of a folder below `tests/bench`, with a wheel and its peers in an environment of their own.
+fn measure_in(folder: &str, venv: &Path, wheel: &Path) -> Result<Command, Fail> {
+    let scripts = root().join("tests/bench").join(folder);
+    let python = environment(&scripts.join("requirements.txt"), venv)?;
     let quiet = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index", "--force-reinstall"];
     run(Command::new(&python).args(quiet).arg(wheel))?;
     let mut measure = Command::new(python);

@@ -1,4 +1,4 @@
-//! `drive` and `advance` for Java: a crossing by JNA takes a microsecond if only numbers cross, and ten with each structure of uniffi's. So the move
+//! `drive` for Java: a crossing by JNA takes a microsecond if only numbers cross, and ten with each structure of uniffi's. So the move
 //! and the answer lie in one piece of memory that Java owns, written as uniffi writes its values.
 
 #![allow(unsafe_code, reason = "a C function that is given an address")]
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use uniffi::{Lift, Lower};
 
-use crate::{Answer, Client, Driven, Move, Moved, Step, Taken, UniFfiTag, Work};
+use crate::{Answer, Client, Driven, Move, Taken, UniFfiTag, Work};
 
 static OPEN: Mutex<BTreeMap<u64, Known>> = Mutex::new(BTreeMap::new());
 static LAST: AtomicU64 = AtomicU64::new(0);
@@ -39,28 +39,10 @@ impl Drop for Client {
     }
 }
 
-/// [`Client::advance`]: a `Move` and a body lie in the first `length` of the `room` bytes at `address`. A `Moved` is written there, whose
+/// [`Client::drive`]: a `Move` and a body lie in the first `length` of the `room` bytes at `address`. A `Driven` is written there, whose
 /// answers have neither `raw` nor `packed`, and behind it both of each, with their lengths. Returns the length of the result: if it is more
 /// than the room, nothing was written, and the next call, with a `length` of 0 and more room, gets it. Returns -1 if there is no such
 /// client, or no such move.
-///
-/// # Safety
-///
-/// The `room` bytes at the address belong to this call alone until it returns.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hopline_advance(client: u64, address: *mut u8, room: u32, length: u32, unix_ms: i64, monotonic_ms: i64) -> i32 {
-    let advance = |client: &Client, what, body: &[u8]| {
-        let mut moved = client.advance(what, body, unix_ms, monotonic_ms);
-        let large = moved.steps.iter_mut().filter_map(answer_of).flat_map(large).collect();
-        let mut answer = Vec::new();
-        <Moved as Lower<UniFfiTag>>::write(moved, &mut answer);
-        (answer, large)
-    };
-    // SAFETY: the memory is the caller's, for this call alone.
-    unsafe { cross(client, address, room, length, advance) }
-}
-
-/// [`Client::drive`], as [`hopline_advance`] has `advance`: a `Driven` is written.
 ///
 /// # Safety
 ///
@@ -75,34 +57,13 @@ pub unsafe extern "C" fn hopline_drive(
     unix_ms: i64,
     monotonic_ms: i64,
 ) -> i32 {
-    let drive = |client: &Client, what, body: &[u8]| {
-        let mut driven = client.drive(owner, what, body, unix_ms, monotonic_ms);
-        let large = driven.work.iter_mut().flat_map(answers_of).flat_map(large).collect();
-        let mut answer = Vec::new();
-        <Driven as Lower<UniFfiTag>>::write(driven, &mut answer);
-        (answer, large)
-    };
-    // SAFETY: the memory is the caller's, for this call alone.
-    unsafe { cross(client, address, room, length, drive) }
-}
-
-/// # Safety
-///
-/// The `room` bytes at the address belong to this call alone until it returns.
-unsafe fn cross(
-    client: u64,
-    address: *mut u8,
-    room: u32,
-    length: u32,
-    carry_out: impl FnOnce(&Client, Move, &[u8]) -> (Vec<u8>, Vec<Vec<u8>>),
-) -> i32 {
     if address.is_null() {
         return -1;
     }
     // SAFETY: the memory is the caller's, for this call alone.
     let memory = unsafe { std::slice::from_raw_parts_mut(address, room as usize) };
     let told = memory.get(..length as usize).unwrap_or_default();
-    let Some(answer) = answer(client, told, carry_out) else { return -1 };
+    let Some(answer) = answer(client, owner, told, unix_ms, monotonic_ms) else { return -1 };
     match memory.get_mut(..answer.len()) {
         Some(place) => place.copy_from_slice(&answer),
         None => {
@@ -114,7 +75,7 @@ unsafe fn cross(
     answer.len().try_into().unwrap_or(i32::MAX)
 }
 
-fn answer(number: u64, mut told: &[u8], carry_out: impl FnOnce(&Client, Move, &[u8]) -> (Vec<u8>, Vec<Vec<u8>>)) -> Option<Vec<u8>> {
+fn answer(number: u64, owner: u64, mut told: &[u8], unix_ms: i64, monotonic_ms: i64) -> Option<Vec<u8>> {
     let client = {
         let mut open = open();
         let known = open.get_mut(&number)?;
@@ -124,19 +85,15 @@ fn answer(number: u64, mut told: &[u8], carry_out: impl FnOnce(&Client, Move, &[
         known.client.upgrade()?
     };
     let what = <Move as Lift<UniFfiTag>>::try_read(&mut told).ok()?;
-    let (mut answer, large) = carry_out(&client, what, told);
+    let mut driven = client.drive(owner, what, told, unix_ms, monotonic_ms);
+    let large = driven.work.iter_mut().flat_map(answers_of).flat_map(large).collect::<Vec<_>>();
+    let mut answer = Vec::new();
+    <Driven as Lower<UniFfiTag>>::write(driven, &mut answer);
     for bytes in large {
         answer.extend(u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_be_bytes());
         answer.extend(bytes);
     }
     Some(answer)
-}
-
-fn answer_of(step: &mut Step) -> Option<&mut Answer> {
-    match step {
-        Step::Completed { result: Some(Taken::Answered { answer }), .. } => Some(answer),
-        _ => None,
-    }
 }
 
 fn answers_of(work: &mut Work) -> Vec<&mut Answer> {
@@ -155,24 +112,24 @@ mod tests {
     use crate::MoveAnswer;
 
     /// Crosses as Java does, in memory of its own.
-    fn cross(number: u64, memory: &mut [u8], what: Option<Move>, body: &[u8]) -> i32 {
+    fn cross(number: u64, owner: u64, memory: &mut [u8], what: Option<Move>, body: &[u8]) -> i32 {
         let mut told = Vec::new();
         what.into_iter().for_each(|what| <Move as Lower<UniFfiTag>>::write(what, &mut told));
         told.extend(body);
         memory.get_mut(..told.len()).expect("there is room").copy_from_slice(&told);
         let (room, length) = (memory.len().try_into().expect("is small"), told.len().try_into().expect("is small"));
         // SAFETY: the memory is borrowed for the call.
-        unsafe { hopline_advance(number, memory.as_mut_ptr(), room, length, 1_700_000_000_000, 0) }
+        unsafe { hopline_drive(number, owner, memory.as_mut_ptr(), room, length, 1_700_000_000_000, 0) }
     }
 
-    fn moved(memory: &[u8], length: i32) -> (Moved, Vec<Vec<u8>>) {
+    fn driven(memory: &[u8], length: i32) -> (Driven, Vec<Vec<u8>>) {
         let mut read = &memory[..usize::try_from(length).expect("is a length")];
-        let moved = <Moved as Lift<UniFfiTag>>::try_read(&mut read).expect("was written");
+        let driven = <Driven as Lift<UniFfiTag>>::try_read(&mut read).expect("was written");
         let mut large = Vec::new();
         while !read.is_empty() {
             large.push(<Vec<u8> as Lift<UniFfiTag>>::try_read(&mut read).expect("was written"));
         }
-        (moved, large)
+        (driven, large)
     }
 
     fn balance() -> Move {
@@ -182,32 +139,32 @@ mod tests {
     #[test]
     fn a_move_crosses_in_memory_of_the_callers() {
         let options = r#"{"base_url":"https://api.example/v1","api_key":"canary"}"#;
-        let client = Client::new(options, vec![7; 16]).expect("the options are sound");
+        let client = Client::driven(options, vec![7; 16], false).expect("the options are sound");
         let mut memory = [0; 4096];
-        let length = cross(client.number(), &mut memory, Some(balance()), b"");
-        let (Moved { answer: MoveAnswer::Command { command }, steps, .. }, _) = moved(&memory, length) else {
+        let length = cross(client.number(), 1, &mut memory, Some(balance()), b"");
+        let (Driven { answer: MoveAnswer::Command { command }, work, .. }, _) = driven(&memory, length) else {
             panic!("nothing was started")
         };
-        let send = steps.iter().find_map(|step| if let Step::Send { id, .. } = step { Some(*id) } else { None });
+        let send = work.iter().find_map(|work| if let Work::Send { step, .. } = work { Some(*step) } else { None });
 
         let mut small = [0; 64];
-        let needed = cross(client.number(), &mut small, Some(balance()), b"");
+        let needed = cross(client.number(), 2, &mut small, Some(balance()), b"");
         assert!(needed > 64, "a request is longer");
-        assert_eq!(cross(client.number(), &mut small, None, b""), needed, "it waits until there is room");
-        let length = cross(client.number(), &mut memory, None, b"");
+        assert_eq!(cross(client.number(), 0, &mut small, None, b""), needed, "it waits until there is room");
+        let length = cross(client.number(), 0, &mut memory, None, b"");
         assert_eq!(length, needed);
-        assert!(matches!(moved(&memory, length).0.answer, MoveAnswer::Command { command: next } if next != command));
+        assert!(matches!(driven(&memory, length).0.answer, MoveAnswer::Command { command: next } if next != command));
 
         let step = send.expect("is sent");
         let what = Move::Respond { step, status: 200, headers: Vec::new(), truncated: false };
         let body = br#"{"success":true,"data":{"balance":1}}"#;
-        let length = cross(client.number(), &mut memory, Some(what), body);
-        let (mut moved, large) = moved(&memory, length);
+        let length = cross(client.number(), 0, &mut memory, Some(what), body);
+        let (mut driven, large) = driven(&memory, length);
         assert_eq!(large, [br#"{"balance":1}"#.to_vec(), vec![0]], "nobody documents it");
-        assert!(moved.steps.iter_mut().filter_map(answer_of).all(|answer| answer.raw.is_empty()), "it comes once");
+        assert!(driven.work.iter_mut().flat_map(answers_of).all(|answer| answer.raw.is_empty()), "it comes once");
 
         let number = client.number();
         drop(client);
-        assert_eq!(cross(number, &mut memory, Some(Move::Go), b""), -1, "the client is gone");
+        assert_eq!(cross(number, 0, &mut memory, Some(Move::Go), b""), -1, "the client is gone");
     }
 }

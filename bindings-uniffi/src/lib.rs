@@ -115,7 +115,7 @@ impl Client {
         Ok(direct::numbered(|number| Client { core: Mutex::new(core), expecting: Mutex::default(), number }))
     }
 
-    /// The number that `hopline_advance` and `hopline_drive` take for this client.
+    /// The number that `hopline_drive` takes for this client.
     pub fn number(&self) -> u64 {
         self.number
     }

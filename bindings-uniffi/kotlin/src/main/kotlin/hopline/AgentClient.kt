@@ -56,11 +56,8 @@ public class AgentClient(
     override suspend fun observe(sessionId: String, seen: Seen): Verdict? {
         val id = sound("observe", "session_id", sessionId)
         var advice: VerdictFields? = null
-        val rotation = { answer: MoveAnswer ->
-            advice = (answer as MoveAnswer.Advice).verdict?.let { Packed(it).readVerdictFields() }
-            advice?.command?.toUInt()
-        }
-        return engine.run("observe", { Move.Observe(id, told(seen).toString()) }, rotation) { rotations ->
+        val hear = { answer: MoveAnswer -> advice = (answer as MoveAnswer.Advice).verdict?.let { Packed(it).readVerdictFields() } }
+        return engine.run("observe", { Move.Observe(id, told(seen).toString()) }, hear) { rotations ->
             val rotated = rotations.singleOrNull()?.let { ended -> typed("rotate_session", ended, waits) }
             advice?.let { verdict(it, rotated) }
         }

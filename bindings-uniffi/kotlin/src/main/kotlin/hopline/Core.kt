@@ -11,7 +11,8 @@ import kotlinx.serialization.json.JsonPrimitive
 /** Makes a client core, with entropy of its own. */
 internal fun newCore(options: Secret): Client {
     val entropy = ByteArray(16).also { SecureRandom().nextBytes(it) }
-    return asked { Client(sound("client", "options", options.reveal()), entropy) }
+    // Each send begins by a word of its own, so that it is known whether one that is broken off had begun.
+    return asked { Client.driven(sound("client", "options", options.reveal()), entropy, needsVouching = true) }
 }
 
 /** Turns the core's refusal into an exception that people can read. */

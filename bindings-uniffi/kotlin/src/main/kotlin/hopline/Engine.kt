@@ -6,14 +6,13 @@ import hopline.core.Header
 import hopline.core.Move
 import hopline.core.MoveAnswer
 import hopline.core.Sent
-import hopline.core.Step
 import hopline.core.StoreAnswer
 import hopline.core.Taken
+import hopline.core.Work
 import hopline.core.responseHeaders
 import java.io.IOException
 import java.lang.ref.WeakReference
 import java.time.Instant
-import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.locks.ReentrantLock
 import kotlin.concurrent.withLock
 import kotlin.coroutines.ContinuationInterceptor
@@ -33,21 +32,19 @@ import kotlinx.coroutines.Job
 import kotlinx.coroutines.NonCancellable
 import kotlinx.coroutines.SupervisorJob
 import kotlinx.coroutines.currentCoroutineContext
-import kotlinx.coroutines.joinAll
+import kotlinx.coroutines.isActive
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.sync.Mutex
 import kotlinx.coroutines.sync.withLock
 import kotlinx.coroutines.withContext
 import kotlinx.coroutines.withTimeoutOrNull
-import kotlinx.serialization.json.JsonArray
-import kotlinx.serialization.json.JsonPrimitive
 
 /** The parts of a client that its engine uses. */
 internal class Means(val transport: Transport, val headers: Headers?, val clock: Clock, val dispatcher: CoroutineDispatcher)
 
 /**
- * Drives a core for any number of coroutines: carries out its steps, answers each once, and hands out the results. The contract of `poll`
- * is the only part of the API that it knows. Nothing runs in the caller's thread, which may be an app's main one.
+ * Does a core's work for any number of coroutines: its calls of the store, its sends and its timer. Who waits for what, what is broken off
+ * and when a closed client is done, is decided by the core. Nothing runs in the caller's thread, which may be an app's main one.
  */
 @OptIn(DelicateCoroutinesApi::class)
 internal class Engine(private val core: Client, means: Means, private val store: StoreHandle?) {
@@ -55,22 +52,22 @@ internal class Engine(private val core: Client, means: Means, private val store:
 
     private val threads = Threads(means.dispatcher)
     private val work = threads.work
-    private val exchange = Exchange(means.transport, means.headers, clock, threads)
+    private val exchange = Exchange(means.transport, means.headers, clock)
     private val lock = ReentrantLock()
     private val scope = CoroutineScope(SupervisorJob() + CoroutineExceptionHandler { _, error -> broken(error) })
+
+    /** True if something is waited for before a request is sent. */
+    private val mayWait = means.headers != null || store != null
     private val patience = Patience(scope, threads.disk)
     private val headers = responseHeaders().toSet()
 
     /** Used only while the lock is held. */
     private val moves = Moves(core, clock)
-    private val waiting = HashMap<UInt, Waiting<*>>()
+
+    /** By owner. */
+    private val waiting = HashMap<ULong, Waiting<*>>()
+    private var lastOwner: ULong = NOBODY
     private val out = HashMap<UInt, Out>()
-
-    /** The store's steps that have no answer yet. */
-    private val asked = HashSet<UInt>()
-
-    /** Calls of the store, and results that are being dropped: [shutdown] waits for them. */
-    private val tasks: MutableSet<Job> = ConcurrentHashMap.newKeySet()
     private var timer: Job? = null
     private var due: Long? = null
     private val closer = Mutex()
@@ -78,40 +75,39 @@ internal class Engine(private val core: Client, means: Means, private val store:
     /** Guarded by [closer]: true once the client is being closed. */
     private var finished = false
 
-    /** True since [shutdown] began: nothing new is begun, and only terminations that were requested before are sent. */
+    /** True since [shutdown] began: nothing new is begun. */
     @Volatile
     private var closing = false
 
-    /** True since the time of the shutdown was up: nothing is sent, and the store is not called. */
-    private var isLate = false
+    /** Nobody is in the core any more. */
+    private val over = CompletableDeferred<Unit>()
 
     /** True since the shutdown ended: nothing is done any more. */
     private var closed = false
     private var lastToken: Secret? = null
-
-    /** The number of times that the store's claims have ended. */
-    @Volatile
-    private var losses = 0
     val events = Events(scope, work)
 
     init {
+        core.listen()
         // A store that is known elsewhere keeps no client alive.
         val self = WeakReference(this)
-        store?.onLost { names -> self.get()?.lose(names) }
+        store?.onLost { names -> self.get()?.move({ Move.Lost(names) }) }
     }
 
-    /** A coroutine that waits for a command, and the reader of its result. */
-    private class Waiting<T>(val operation: String, val command: UInt, val read: (Ended) -> T) {
+    /** A coroutine that waits for its results, and their reader. */
+    private class Waiting<T>(val operation: String, val read: (List<Ended>) -> T) {
         val ended = CompletableDeferred<T>()
 
         /** Messages of the store and the transport. */
         val notes = LinkedHashSet<String>()
+        var owner = NOBODY
 
         /** True if the core keeps no result for it, since nothing depends on who reads it. */
-        var isTaken = false
+        @Volatile
+        var isOver = false
 
-        /** Reads the result in this thread, since a change of threads costs more than reading most answers. */
-        fun end(came: Ended) {
+        /** Reads the results in this thread, since a change of threads costs more than reading most answers. */
+        fun end(came: List<Ended>) {
             try {
                 ended.complete(read(came))
             } catch (error: Throwable) {
@@ -120,53 +116,50 @@ internal class Engine(private val core: Client, means: Means, private val store:
         }
     }
 
-    /** A request that is out; `endsSession` is true for a termination. */
-    private class Out(val job: Job, val endsSession: Boolean)
+    /** A request that is out, and whether the transport has it. */
+    private class Out(val job: Job, var isBegun: Boolean = false)
 
     /** The result of a command, and the messages of the store and the transport meanwhile. */
     class Ended(val taken: Taken, val data: Data, val notes: List<String>)
 
-    /** The work to do once the lock is free. */
+    /** The work to do once the lock is free, since a waiting caller or an HTTP client may go on in this thread. */
     private class Round {
-        val unlocked = Job()
-        val ended = ArrayList<Pair<Waiting<*>, Ended>>()
+        val begun = ArrayList<Job>()
+        val broken = ArrayList<Job>()
+        val ended = ArrayList<Pair<Waiting<*>, List<Ended>>>()
         var error: Throwable? = null
     }
 
     /**
-     * Runs the command that a move starts, if it starts one, to its end, and reads its result; with `parts`, also the commands in its
-     * answer. Cancelling the caller abandons them; `saved` shows a result that nobody read.
+     * Makes a caller's move, waits until what it starts has ended and the store has its changes, and reads the results; `hear` has the answer
+     * before. Cancelling the caller gives them up; `saved` shows a result that nobody read.
      */
-    suspend fun <T> run(operation: String, what: () -> Move, command: (MoveAnswer) -> UInt? = { (it as MoveAnswer.Command).command }, parts: Boolean = false, read: (List<Ended>) -> T): T {
-        val begun = ArrayList<UInt>()
-        var waiter: Waiting<T>? = null
-        var delivered = false
+    suspend fun <T> run(operation: String, what: () -> Move, hear: (MoveAnswer) -> Unit = {}, read: (List<Ended>) -> T): T {
+        val waiter = Waiting(operation, read)
+        var isDelivered = false
         try {
-            withContext(work) {
-                begin(operation, what()) { came ->
-                    command(came)?.let { started ->
-                        begun += started
-                        waiter = Waiting(operation, started) { ended -> read(if (parts) listOf(ended) + others(operation, ended, begun) else listOf(ended)) }
-                        waiting[started] = checkNotNull(waiter)
-                    }
-                }
-            }
-            val begins = waiter
-            return (if (begins == null) read(emptyList()) else awaitEnd(begins)).also { delivered = true }
+            withContext(work) { begin(waiter, what(), hear) }
+            return awaitEnd(waiter).also { isDelivered = true }
         } catch (failure: HoplineException) {
-            delivered = true
+            isDelivered = true
             throw failure
         } finally {
             // The result is lost if the caller is cancelled while it is on its way to them, so the core is told only now.
             when {
-                begun.isEmpty() || delivered && waiter?.isTaken == true -> Unit
-                delivered -> task(work) { move({ Move.Taken(begun) }) }
+                waiter.owner == NOBODY || isDelivered && waiter.isOver -> Unit
+                isDelivered -> scope.launch(work) { move({ Move.Leave(hasHeard = true) }, waiter.owner) }
                 else -> withContext(NonCancellable + work) {
-                    waiter?.let { giveUp(it) }
-                    move({ Move.Abandon(begun) })
+                    move({ Move.GiveUp }, waiter.owner)
+                    waiter.ended.join()
                 }
             }
         }
+    }
+
+    /** As [run], for what starts nothing but has an answer. */
+    suspend fun ask(operation: String, what: () -> Move): MoveAnswer {
+        lateinit var answer: MoveAnswer
+        return run(operation, what, { answer = it }) { answer }
     }
 
     /**
@@ -179,15 +172,28 @@ internal class Engine(private val core: Client, means: Means, private val store:
         return if (isDispatched) waiter.ended.await() else withContext(work) { waiter.ended.await() }
     }
 
-    /** Makes a move that is answered at once, and waits until the store has its changes. */
-    suspend fun ask(operation: String, what: () -> Move): MoveAnswer =
-        withContext(work) {
-            lateinit var answer: MoveAnswer
-            begin(operation, what()) { answer = it }
-            // A copy by `toArray`, since `toList` fails if one ends meanwhile.
-            ArrayList(tasks).joinAll()
-            answer
+    /** Makes a caller's move, unless the client is closing, and hands over its answer in the lock. */
+    private fun begin(waiter: Waiting<*>, what: Move, hear: (MoveAnswer) -> Unit) {
+        val closed = { refused(waiter.operation, "closed") }
+        val owner = lock.withLock { ++lastOwner }
+        val enter = {
+            if (closing) throw closed()
+            what.also { waiting[owner] = waiter }
         }
+        try {
+            val isMade = move(enter, owner) {
+                when (it) {
+                    is MoveAnswer.Refused -> throw exception(it.error)
+                    is MoveAnswer.Closed -> throw closed()
+                    else -> hear(it).also { waiter.owner = owner }
+                }
+            }
+            if (!isMade) throw closed()
+        } catch (error: Throwable) {
+            lock.withLock { waiting -= owner }
+            throw error
+        }
+    }
 
     /** Makes a move that is answered at once, in this thread. Null if the client is closed. */
     fun say(what: Move): MoveAnswer? {
@@ -254,20 +260,19 @@ internal class Engine(private val core: Client, means: Means, private val store:
     private suspend fun finish(timeout: Duration) {
         val began = TimeSource.Monotonic.markNow()
         try {
-            val (commands, sends) =
-                lock.withLock {
-                    closing = true
-                    waiting.values.filter { !core.endsSessions(it.command) }.map { it.command } to out.values.filter { !it.endsSession }.map { it.job }
-                }
-            commands.forEach(::cancel)
-            sends.forEach { it.cancel() }
-            withTimeoutOrNull(timeout) { while (awaitRest()) Unit } ?: giveUp()
+            lock.withLock { closing = true }
+            move({ Move.Close(null) })
+            if (withTimeoutOrNull(timeout) { over.join() } == null) {
+                move({ Move.Close(clock.monotonic()) })
+                // From here on only this client's own threads are waited for.
+                withTimeoutOrNull(SOON) { over.join() }
+            }
         } finally {
-            lock.withLock {
+            val left = lock.withLock {
                 closed = true
                 lastToken = core.token()?.let(::Secret)
+                waiting.values.toList().also { waiting.clear() }
             }
-            val left = lock.withLock { waiting.values.toList().also { waiting.clear() } }
             left.forEach { it.ended.completeExceptionally(unheard(it.operation)) }
             // A collector without a dispatcher may block the coroutine that tells events: by waiting for this end, for instance.
             withTimeoutOrNull(SOON) { events.close() }
@@ -277,99 +282,49 @@ internal class Engine(private val core: Client, means: Means, private val store:
         }
     }
 
-    /**
-     * Ends the shutdown when its time is up: a store call without an answer may or may not have been done, and waiting commands are
-     * cancelled, so that the core reports their effect.
-     */
-    private suspend fun giveUp() {
-        val (steps, commands, sends) =
-            lock.withLock {
-                isLate = true
-                Triple(asked.toList(), waiting.values.toList(), out.values.map { it.job })
-            }
-        steps.forEach { stored(it) { StoreAnswer.Failed } }
-        commands.forEach { cancel(it.command) }
-        sends.forEach { it.cancel() }
-        // From here on only this client's own threads are waited for.
-        withTimeoutOrNull(SOON) { commands.forEach { it.ended.join() } }
-    }
-
-    /** Waits for everything that is under way. Returns true if there was anything. */
-    private suspend fun awaitRest(): Boolean {
-        val left = lock.withLock { waiting.values.map { it.ended } + out.values.map { it.job } } + ArrayList(tasks)
-        left.joinAll()
-        return left.isNotEmpty()
-    }
-
     /** A name that can't be released in time is free once the store has answered, or the process ends. */
     private suspend fun letGo(timeout: Duration) {
         val letting = scope.launch(threads.disk, CoroutineStart.ATOMIC) { withContext(NonCancellable) { store?.close() } }
         withTimeoutOrNull(timeout) { letting.join() }
     }
 
-    /** Makes a caller's move, unless the client is closing, and hands over its answer in the lock. */
-    private fun begin(operation: String, what: Move, hear: (MoveAnswer) -> Unit) {
-        val closed = { refused(operation, "closed") }
-        val isDone = move({ if (closing) throw closed() else what }) { answer -> if (answer is MoveAnswer.Refused) throw exception(answer.error) else hear(answer) }
-        if (!isDone) throw closed()
-    }
-
-    /** The results of the commands that are in a command's answer. */
-    private fun others(operation: String, ended: Ended, begun: MutableList<UInt>): List<Ended> {
-        if (ended.taken !is Taken.Answered) return emptyList()
-        val others = (ended.data.raw.json as JsonArray).map { (it as JsonPrimitive).content.toUInt() }
-        begun += others
-        return lock.withLock {
-            if (closed) throw unheard(operation)
-            others.map { other ->
-                val taken = result(core.result(other))
-                Ended(taken, if (taken is Taken.Answered) taken.answer.run { Data(Raw(raw), packed) } else Data.NONE, emptyList())
-            }
-        }
-    }
-
-    private suspend fun giveUp(waiter: Waiting<*>) {
-        if (!waiter.ended.isCompleted) cancel(waiter.command)
-        waiter.ended.join()
-    }
-
-    private fun cancel(command: UInt) {
-        var out: Job? = null
-        move({ Move.Cancel(command) }) { came -> out = (came as MoveAnswer.Abort).step?.let { this.out[it]?.job } }
-        out?.cancel()
-    }
-
-    /** Begins even if it was cancelled, since every step must be answered. */
-    private fun task(dispatcher: CoroutineDispatcher, work: suspend () -> Unit) {
-        val job = scope.launch(dispatcher, CoroutineStart.ATOMIC) { work() }
-        tasks += job
-        job.invokeOnCompletion { tasks -= job }
-    }
-
     /**
-     * Moves the core, hands over its answer in the lock, and carries out its steps. Returns false if the client is closed. A move that the
-     * core can't read throws, and then nothing was done.
+     * Moves the core, hands over its answer in the lock, and begins the work that follows. Returns false if the client is closed. A move that
+     * the core can't read throws, and then nothing was done.
      */
-    private fun move(what: () -> Move, body: ByteArray = NOTHING, hear: (MoveAnswer) -> Unit = {}): Boolean {
+    private fun move(what: () -> Move, owner: ULong = NOBODY, body: ByteArray = NOTHING, hear: (MoveAnswer) -> Unit = {}): Boolean {
         val round = Round()
         val heard =
             lock.withLock {
                 if (closed) return false
-                var came = moves.advance(what(), body)
-                runCatching { hear(came.moved.answer) }.also {
-                    try {
-                        while (carryOut(came, round)) came = moves.advance(Move.Go, NOTHING)
-                    } catch (error: Throwable) {
-                        round.error = error
-                    }
+                val came = moves.drive(owner, what(), body)
+                runCatching { hear(came.driven.answer) }.also {
+                    runCatching { came.driven.work.forEach { begin(it, came, round) } }.onFailure { round.error = it }
+                    alarm(came.driven.until)
                 }
             }
-        // Outside the lock, since a waiting caller may continue in this thread, and an answer may be there as soon as its request is sent.
         round.error?.let(::broken)
-        round.unlocked.complete()
+        round.broken.forEach { it.cancel() }
+        round.begun.forEach { it.start() }
         round.ended.forEach { (waiter, came) -> waiter.end(came) }
         heard.getOrThrow()
         return true
+    }
+
+    private fun begin(next: Work, came: Moves.Came, round: Round) {
+        when (next) {
+            is Work.Ask -> round.begun += scope.launch(work, CoroutineStart.LAZY) { ask(next) }
+            is Work.Send -> round.begun += scope.launch(threads.http, CoroutineStart.LAZY) { send(next) }.also { out[next.step] = Out(it) }
+            is Work.BreakOff -> out.remove(next.step)?.let { round.broken += it.job }
+            is Work.Notify -> events.tell { event(next.event) }
+            is Work.Finish -> over.complete(Unit)
+            is Work.Ended -> {
+                val waiter = waiting.remove(next.owner)
+                val results = next.results.map { Ended(it, if (it is Taken.Answered) came.data() else Data.NONE, waiter?.notes.orEmpty().toList()) }
+                waiter?.isOver = next.isOver
+                waiter?.let { round.ended += it to results }
+            }
+        }
     }
 
     /** Ends the client: memory was short, or the native library has another version, and no caller would get an answer any more. */
@@ -377,109 +332,104 @@ internal class Engine(private val core: Client, means: Means, private val store:
         lock.withLock { waiting.values.toList().also { waiting.clear() } }.forEach { it.ended.completeExceptionally(error) }
     }
 
-    /** Carries out some steps, and returns true if there are more. */
-    private fun carryOut(came: Moves.Came, round: Round): Boolean {
-        for (step in came.moved.steps) {
-            when (step) {
-                is Step.Store -> ask(step)
-                is Step.Send -> send(step, round.unlocked)
-                is Step.Completed -> {
-                    val taken = result(step.result)
-                    val data = if (taken is Taken.Answered) came.data() else Data.NONE
-                    waiting.remove(step.command)?.let {
-                        it.isTaken = step.command in came.moved.taken
-                        round.ended += it to Ended(taken, data, it.notes.toList())
-                    }
-                }
-                is Step.Notify -> events.tell { event(step.event) }
-                is Step.Wait -> {
-                    alarm(step.until)
-                    return false
-                }
+    private suspend fun ask(step: Work.Ask) {
+        var trouble: Throwable? = null
+        val answer =
+            try {
+                patience.within { checkNotNull(store) { "the core asked a store that it has not" }.call(step.call) }
+            } catch (error: Throwable) {
+                trouble = error
+                if (error is StoreNotOpenedException) StoreAnswer.Never else StoreAnswer.Failed
             }
-        }
-        return true
-    }
-
-    private fun result(taken: Taken?): Taken = checkNotNull(taken) { "the core has no result of a command that completed" }
-
-    private fun ask(step: Step.Store) {
-        asked += step.id
-        if (isLate) {
-            task(work) { stored(step.id) { StoreAnswer.Failed } }
-            return
-        }
-        task(work) {
-            var trouble: Throwable? = null
-            val answer =
-                try {
-                    patience.within { checkNotNull(store) { "the core asked a store that it has not" }.call(step.call) }
-                } catch (error: Throwable) {
-                    trouble = error
-                    if (error is StoreNotOpenedException) StoreAnswer.Never else StoreAnswer.Failed
-                }
-            stored(step.id) {
-                trouble?.let { error -> step.command?.let { waiting[it] }?.notes?.add("the store said: ${said(error)}") }
-                answer
-            }
-        }
-    }
-
-    /** Passes on the store's answer, unless the call was given up meanwhile. */
-    private fun stored(step: UInt, answer: () -> StoreAnswer) {
-        if (!lock.withLock { asked.remove(step) }) return
+        trouble?.let { note(step.owner, "the store said: ${said(it)}") }
         try {
-            move({ Move.Stored(step, answer()) })
+            move({ Move.Stored(step.step, answer) })
         } catch (_: IOException) {
             // A name of a custom store that is not valid text. Every step must be answered.
-            move({ Move.Stored(step, StoreAnswer.Failed) })
+            move({ Move.Stored(step.step, StoreAnswer.Failed) })
         }
     }
 
-    /** A response is passed on in the transport's thread, and a failure in one of the engine's. */
-    private fun send(step: Step.Send, unlocked: Job) {
-        val (before, endsSession) = losses to step.request.endsSession
-        if (isLate || closing && !endsSession) {
-            task(work) { move({ Move.Fail(step.id, FailureKind.ABORTED, Sent.NEVER) }) }
-            return
-        }
-        val operation = waiting[step.command]?.operation ?: "pool"
-        val sending = scope.launch(Dispatchers.Unconfined, CoroutineStart.ATOMIC) {
-            withContext(NonCancellable) { unlocked.join() }
-            val begun = clock.monotonic()
-            events.tell { exchanged(operation, step.request) }
-            val came = exchange.run(step.request) { store?.vouches() != false && losses == before }
-            val duration = (clock.monotonic() - begun).milliseconds
-            events.tell { exchanged(operation, step.request, came, duration) }
-            if (came.response != null) came(step, came) else withContext(NonCancellable + work) { came(step, came) }
-        }
-        out[step.id] = Out(sending, endsSession)
+    private fun note(owner: ULong?, note: String) {
+        lock.withLock { waiting[owner]?.notes?.add(note) }
     }
 
-    private fun came(step: Step.Send, came: ExchangeResult) {
+    private suspend fun send(step: Work.Send) {
+        val operation = lock.withLock { waiting[step.owner]?.operation } ?: "pool"
+        val begun = clock.monotonic()
+        events.tell { exchanged(operation, step.request) }
+        val came = exchange(step) ?: return
+        val duration = (clock.monotonic() - begun).milliseconds
+        events.tell { exchanged(operation, step.request, came, duration) }
+        // Of one that is broken off the core has the end already.
+        if (currentCoroutineContext().isActive) answered(step, came)
+    }
+
+    /** Sends once the headers are there and the store vouches for its claims. Null if the core does not want it any more. */
+    private suspend fun exchange(step: Work.Send): ExchangeResult? {
+        val limit = step.patience?.takeIf { mayWait }?.let { limit(step, it) }
+        val all =
+            try {
+                val (all, failed) = exchange.headers(step.request)
+                if (failed != null) return failed
+                if (step.patience != null && !begins(step)) return null
+                all
+            } finally {
+                limit?.cancel()
+            }
+        return exchange.send(step.request, all)
+    }
+
+    /** Headers and vouching take no longer than the send itself may. */
+    private fun limit(step: Work.Send, patience: Long): Job {
+        val until = clock.monotonic() + patience
+        return scope.launch(threads.timing, CoroutineStart.UNDISPATCHED) {
+            clock.waitUntil(until)
+            var late: Job? = null
+            withContext(work) {
+                val fail = {
+                    late = out[step.step]?.takeUnless { it.isBegun }?.job
+                    if (late == null) Move.Go else Move.Fail(step.step, FailureKind.TIMEOUT, Sent.NEVER)
+                }
+                move(fail)
+            }
+            late?.cancel()
+        }
+    }
+
+    private suspend fun begins(step: Work.Send): Boolean {
+        val trouble =
+            try {
+                if (store?.vouches() != false) null else "the store did not vouch for its claims"
+            } catch (error: Throwable) {
+                "`vouches` threw ${placed(error)}"
+            }
+        trouble?.let { note(step.owner, it) }
+        var isBegun = false
+        move({ Move.Begin(step.step, isSure = trouble == null) }) {
+            isBegun = (it as MoveAnswer.Was).so
+            if (isBegun) out[step.step]?.isBegun = true else out -= step.step
+        }
+        return isBegun
+    }
+
+    private fun answered(step: Work.Send, came: ExchangeResult) {
+        lock.withLock { out -= step.step }
         val response = came.response
-        val failed = { note: String? ->
-            out.remove(step.id)
-            note?.let { waiting[step.command]?.notes?.add(it) }
-            if (came.unfit != null) Move.RefuseHeaders(step.id, came.unfit) else Move.Fail(step.id, came.kind, came.sent)
-        }
         if (response == null) {
-            move({ failed(came.note) })
+            came.note?.let { note(step.owner, it) }
+            move({ if (came.unfit != null) Move.RefuseHeaders(step.step, came.unfit) else Move.Fail(step.step, came.kind, came.sent) })
             return
         }
         val told = response.headers.map { it.first.lowercase() to it.second }.filter { it.first in headers }.map { Header(it.first, it.second) }
         val status = response.status.coerceIn(0, UShort.MAX_VALUE.toInt()).toUShort()
         try {
-            move({ Move.Respond(step.id, status, told, response.truncated).also { out.remove(step.id) } }, response.body)
+            move({ Move.Respond(step.step, status, told, response.truncated) }, body = response.body)
         } catch (error: IOException) {
             // A header of a custom transport that is not valid text. Every step must be answered.
-            move({ failed("the transport's response could not be read: ${error.javaClass.simpleName}") })
+            note(step.owner, "the transport's response could not be read: ${error.javaClass.simpleName}")
+            move({ Move.Fail(step.step, FailureKind.OTHER, Sent.MAYBE) })
         }
-    }
-
-    /** Tells the core that claims have ended: a request that was to be sent under one of them is not sent. */
-    private fun lose(names: List<String>?) {
-        move({ Move.Lost(names).also { losses += 1 } })
     }
 
     private fun alarm(until: Long?) {
@@ -504,6 +454,8 @@ internal class Engine(private val core: Client, means: Means, private val store:
     }
 
     private companion object {
+        /** The owner of what nobody waits for. */
+        const val NOBODY: ULong = 0u
         val PATIENCE: Duration = 10.seconds
 
         /** The time that the core may take to report the effect of a cancelled command, and collectors to hear the last events. */

@@ -83,7 +83,7 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Operatio
         headers: Map<String, Secret>?,
     ): List<Result<Reply>> {
         val options = resuming(credentials, deadline, ends, timeout, headers, "resume_all")
-        return engine.run("resume_all", { Move.ResumeAll(options()) }, parts = true) { all ->
+        return engine.run("resume_all", { Move.ResumeAll(options()) }) { all ->
             answered(all.first())
             all.drop(1).map(::result)
         }

@@ -10,7 +10,7 @@ use hopline::turns::{Driver, Ended, NextTurn, Nudge, OwnerKind, OwnerNo, Place};
 use hopline::wire::Received;
 use hopline::{Now, Outcome};
 
-use crate::moves::{Expecting, carry_out};
+use crate::moves::{Expecting, called_by, carry_out};
 use crate::packed::{Read, packed, read};
 use crate::{Client, ClientError, Move, MoveAnswer, Request, StoreCall, Taken};
 
@@ -83,7 +83,7 @@ pub struct Driven {
 /// Work, before its answers are read.
 enum Todo {
     Work(Work),
-    Ended { owner: OwnerNo, results: Vec<Ended>, is_over: bool },
+    Ended { owner: OwnerNo, called: Option<String>, results: Vec<Ended>, is_over: bool },
 }
 
 /// A client with its turns, and what the host has been told of them.
@@ -93,6 +93,8 @@ pub(crate) struct Core {
     waits: BTreeMap<OwnerNo, Millis>,
     /// The owners whose Ended was told and that have not left.
     told: BTreeSet<OwnerNo>,
+    /// The methods that they called, where they are no operation of the table.
+    called: BTreeMap<OwnerNo, String>,
     is_finished: bool,
 }
 
@@ -140,8 +142,8 @@ impl Client {
 fn work(todo: Todo, made: Option<&Read>) -> Work {
     match todo {
         Todo::Work(work) => work,
-        Todo::Ended { owner, results, is_over } => {
-            let results = results.into_iter().map(|(_, result)| Taken::of(result, made)).collect();
+        Todo::Ended { owner, called, results, is_over } => {
+            let results = results.into_iter().map(|(_, result)| Taken::of(called.as_deref(), result, made)).collect();
             Work::Ended { owner: owner.0, results, is_over }
         }
     }
@@ -150,7 +152,7 @@ fn work(todo: Todo, made: Option<&Read>) -> Work {
 impl Core {
     /// For a host that drives the client by hand.
     pub(crate) fn by_hand(driver: Driver) -> Self {
-        Core { driver, waits: BTreeMap::new(), told: BTreeSet::new(), is_finished: false }
+        Core { driver, waits: BTreeMap::new(), told: BTreeSet::new(), called: BTreeMap::new(), is_finished: false }
     }
 
     pub(crate) fn driven(mut driver: Driver) -> Self {
@@ -193,6 +195,7 @@ impl Core {
                 driver.leave(owner, has_heard, now);
                 self.told.remove(&owner);
                 self.waits.remove(&owner);
+                self.called.remove(&owner);
             }
             Move::Close { ends_at } => _ = driver.close(ends_at, now),
             Move::Pause => driver.pause(now),
@@ -209,6 +212,7 @@ impl Core {
 
     fn enter(&mut self, owner: OwnerNo, what: Move, now: Now) -> MoveAnswer {
         let mut answer = Err(MoveAnswer::Closed);
+        self.called.extend(called_by(&what).map(|called| (owner, called)));
         self.driver.enter(owner, OwnerKind::Delegating, CALLERS, |client| {
             let begun = begin(client, what, now);
             let command = begun.as_ref().map_or(None, |(_, command)| *command);
@@ -217,6 +221,7 @@ impl Core {
         });
         if answer.is_err() {
             self.driver.leave(owner, false, now);
+            self.called.remove(&owner);
         }
         answer.unwrap_or_else(|refused| refused)
     }
@@ -280,7 +285,8 @@ impl Core {
                 turn @ (NextTurn::Ended | NextTurn::Done) => {
                     let is_over = turn == NextTurn::Done;
                     if self.told.insert(owner) {
-                        todo.push(Todo::Ended { owner, results: driver.results(owner).to_vec(), is_over });
+                        let (called, results) = (self.called.remove(&owner), driver.results(owner).to_vec());
+                        todo.push(Todo::Ended { owner, called, results, is_over });
                     }
                     if is_over {
                         driver.leave(owner, true, now);

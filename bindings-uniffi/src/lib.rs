@@ -7,9 +7,11 @@ pub mod direct;
 mod driven;
 mod moves;
 mod packed;
+mod spelling;
 mod store;
 mod types;
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hopline::client::{CommandId, RESPONSE_HEADERS, host_text as answer, misfit_text, page_params_text, page_turn_text, quote_from_text};
@@ -23,6 +25,7 @@ use crate::packed::{pack_page, packed};
 
 pub use driven::*;
 pub use moves::*;
+pub use spelling::{spelled, spelled_field};
 pub use store::*;
 pub use types::*;
 
@@ -88,6 +91,8 @@ pub fn ip_range(text: &str) -> Vec<u8> {
 pub struct Client {
     core: Mutex<Core>,
     expecting: Mutex<moves::Expecting>,
+    /// The methods that were called, by the commands that they started, where they are no operation of the table.
+    called: Mutex<HashMap<u32, String>>,
     /// The number by which calls from Java name the client.
     number: u64,
 }
@@ -104,7 +109,7 @@ impl Client {
     #[uniffi::constructor]
     pub fn new(options: &str, entropy: Vec<u8>) -> Result<Arc<Self>, ClientError> {
         let core = Core::by_hand(Driver::new(PoolClient::from_text(options, &entropy)?, false));
-        Ok(direct::numbered(|number| Client { core: Mutex::new(core), expecting: Mutex::default(), number }))
+        Ok(direct::numbered(|number| Client { core: Mutex::new(core), expecting: Mutex::default(), called: Mutex::default(), number }))
     }
 
     /// A client for `drive`. `needs_vouching` is true if something is to be done between the hand-out of a Send and its begin: the claims of
@@ -112,7 +117,7 @@ impl Client {
     #[uniffi::constructor]
     pub fn driven(options: &str, entropy: Vec<u8>, needs_vouching: bool) -> Result<Arc<Self>, ClientError> {
         let core = Core::driven(Driver::new(PoolClient::from_text(options, &entropy)?, needs_vouching));
-        Ok(direct::numbered(|number| Client { core: Mutex::new(core), expecting: Mutex::default(), number }))
+        Ok(direct::numbered(|number| Client { core: Mutex::new(core), expecting: Mutex::default(), called: Mutex::default(), number }))
     }
 
     /// The number that `hopline_drive` takes for this client.
@@ -123,7 +128,7 @@ impl Client {
     /// The result of a command that completed, which stays until it is taken or abandoned.
     pub fn result(&self, command: u32) -> Option<Taken> {
         let taken = self.lock().client().result_to_read(CommandId(command));
-        taken.map(|taken| Taken::of(taken, None))
+        taken.map(|taken| Taken::of(None, taken, None))
     }
 
     /// Returns true if a command ends sessions, which cost money until then: a client that is being closed still carries it out.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{MutexGuard, PoisonError};
 
 use hopline::client::{CommandId, Name, RecordId};
+use hopline::contract::endpoint;
 use hopline::contract::pools::LeaseRef;
 use hopline::pool::PoolClient;
 use hopline::wire::{Expected, Received};
@@ -283,7 +284,17 @@ impl Client {
     }
 }
 
+/// The method that is called, unless it is an operation of the table.
+pub(crate) fn called_by(what: &Move) -> Option<String> {
+    let Move::Start { operation, .. } = what else { return None };
+    endpoint(operation).is_none().then(|| operation.clone())
+}
+
 impl Client {
+    fn called(&self) -> MutexGuard<'_, HashMap<u32, String>> {
+        self.called.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn expecting(&self) -> MutexGuard<'_, Expecting> {
         self.expecting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -302,10 +313,19 @@ impl Client {
             *made = self.received(step, Received { status, headers: &headers, body, truncated }, now)?;
             return Ok(MoveAnswer::Nothing);
         }
+        if let Move::Abandon { commands } = &what {
+            commands.iter().for_each(|command| _ = self.called().remove(command));
+        }
         if let Move::Fail { step, .. } | Move::RefuseHeaders { step, .. } = &what {
             self.expecting().remove(step);
         }
-        carry_out(self.lock().client(), what, now)
+        let called = called_by(&what);
+        let mut core = self.lock();
+        let answer = carry_out(core.client(), what, now)?;
+        if let (Some(called), MoveAnswer::Command { command }) = (called, &answer) {
+            self.called().insert(*command, called);
+        }
+        Ok(answer)
     }
 
     /// Reads a response without blocking the client, and passes it on. Returns the packed answer of a success.
@@ -345,12 +365,14 @@ impl Client {
                 hopline::Step::Completed { command } => client.result_to_read(*command),
                 _ => None,
             };
-            steps.push((step, result));
+            let called = if let hopline::Step::Completed { command } = &step { self.called().remove(&command.0) } else { None };
+            steps.push((step, result.map(|result| (called, result))));
         }
         drop(core);
         // The client is not locked while answers are read.
         let made = made.as_ref();
-        let steps = steps.into_iter().map(|(step, result)| Step::of(step, result.map(|result| Taken::of(result, made))));
+        let of = |(called, result): (Option<String>, _)| Taken::of(called.as_deref(), result, made);
+        let steps = steps.into_iter().map(|(step, result)| Step::of(step, result.map(of)));
         (steps.collect(), taken)
     }
 }

@@ -13,11 +13,16 @@
 //! | a record, an error | a bit for each member that is there, the first lowest, in whole bytes; then those members in the table's order |
 //!
 //! A length and a place are numbers of 7 bits a byte, the lowest first, each but the last with the highest bit set.
+//!
+//! The texts of an error are in the spelling of Kotlin and Swift (`spelling.rs`).
 
 use hopline::Error;
 use hopline::client::{Answered, SavedPage, Taken};
 use hopline::contract::{Encode, Record, Shape, Shaped, Sink, Word, Words};
+use hopline::policy::ERROR;
 use hopline::wire::{self, Expected, Received, Response, read_as};
+
+use crate::spelling::{message, spelled, spelled_field};
 
 /// The packed answer of a response, made while it was read.
 pub(crate) struct Read {
@@ -58,6 +63,13 @@ pub(crate) fn packed(told: &impl Encode) -> Vec<u8> {
     packer.bytes
 }
 
+/// Packs the error of a command, whose message begins with the method that its caller called.
+pub(crate) fn packed_of(called: Option<&str>, error: &Error) -> Vec<u8> {
+    let mut packer = Packer { called: called.map(str::to_owned), ..Packer::default() };
+    error.encode(&mut packer);
+    packer.bytes
+}
+
 /// Packs a page of a store's entries, from its text.
 pub(crate) fn pack_page(text: &str) -> Vec<u8> {
     let mut packer = Packer::default();
@@ -73,6 +85,10 @@ struct Packer {
     members: Vec<(usize, usize)>,
     /// The list of the next word.
     words: Option<&'static Words>,
+    /// The member of an error that comes next.
+    told: Option<&'static str>,
+    /// The method that was called, until a message has begun with it.
+    called: Option<String>,
 }
 
 /// A record or a list that is open.
@@ -158,7 +174,15 @@ impl Sink for Packer {
     }
 
     fn text(&mut self, text: &str, _secret: bool) -> bool {
-        self.utf8(text);
+        match self.told.take() {
+            Some("message") => {
+                let called = self.called.take();
+                self.utf8(&message(text, called.as_deref()));
+            }
+            Some("what") => self.utf8(&spelled(text)),
+            Some("field") => self.utf8(&spelled_field(text)),
+            _ => self.utf8(text),
+        }
         true
     }
 
@@ -194,7 +218,9 @@ impl Sink for Packer {
     fn next(&mut self, nest: &mut Nest, index: usize) {
         match nest {
             Nest::Record { record, .. } => {
-                self.words = record.fields.get(index).and_then(|field| words_of(field.shape));
+                let field = record.fields.get(index);
+                self.words = field.and_then(|field| words_of(field.shape));
+                self.told = field.map(|field| field.name).filter(|_| std::ptr::eq(*record, &ERROR));
                 self.members.push((index, self.bytes.len()));
             }
             Nest::List { words, .. } => self.words = *words,

@@ -198,7 +198,7 @@ fn what_is_seen_through_a_session_is_judged_until_it_is_released() {
 #[test]
 fn a_misuse_and_options_that_do_not_fit_are_refused() {
     let Err(ClientError::Refused { error }) = Client::new("{}", vec![7; 16]).map(drop) else { panic!("has no base URL") };
-    assert_eq!(unpacked(record("ErrorFields"), &error)["field"], "base_url");
+    assert_eq!(unpacked(record("ErrorFields"), &error)["field"], "baseUrl");
     let (_place, mut host) = stored();
     host.start("create_session", BUY, "{}");
     let (step, _) = host.sent();
@@ -208,6 +208,20 @@ fn a_misuse_and_options_that_do_not_fit_are_refused() {
     assert_eq!(unpacked(record("ErrorFields"), &error)["kind"], "misuse");
     assert!(matches!(host.respond(step, 202, ACCEPTED), MoveAnswer::Nothing));
     assert!(matches!(host.respond(step, 202, ACCEPTED), MoveAnswer::Refused { .. }), "it is answered once");
+}
+
+#[test]
+fn an_error_begins_with_the_method_that_was_called_and_names_options_as_kotlin_and_swift_do() {
+    let (_place, mut host) = stored();
+    let command = host.start("open_session", BUY, r#"{"intent":"if_ended","if_ended":"buy"}"#);
+    let error = host.error(command);
+    let told = "openSession `if_ended`: `ifEnded` can be `buy` only in a client with `dailyCapUsd`";
+    assert!(error["message"].as_str().is_some_and(|message| message.starts_with(told)), "{error}");
+    assert_eq!(
+        (&error["operation"], &error["field"]),
+        (&json("\"create_session\""), &json("\"ifEnded\"")),
+        "programs compare the operation"
+    );
 }
 
 #[test]

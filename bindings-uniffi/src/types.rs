@@ -6,7 +6,7 @@ pub use hopline::client::{FailureKind, Sent};
 use hopline::client::{Phase, facts_text};
 
 use crate::StoreCall;
-use crate::packed::{Read, pack, packed};
+use crate::packed::{Read, pack, packed, packed_of};
 
 /// The reason why a Send has no response.
 #[uniffi::remote(Enum)]
@@ -213,8 +213,9 @@ pub enum Taken {
 }
 
 impl Taken {
-    /// The result of a command; its answer was packed already if it is the one in `made`.
-    pub(crate) fn of(taken: Result<hopline::client::Taken, hopline::Error>, made: Option<&Read>) -> Self {
+    /// The result of a command, of which the caller may have called another method than its operation. Its answer was packed already if it is
+    /// the one in `made`.
+    pub(crate) fn of(called: Option<&str>, taken: Result<hopline::client::Taken, hopline::Error>, made: Option<&Read>) -> Self {
         match taken.and_then(|taken| pack(taken, made)) {
             Ok((packed, answered)) => Taken::Answered {
                 answer: Answer {
@@ -226,7 +227,7 @@ impl Taken {
                     phase: answered.phase.map(|phase| Phase::as_str(phase).to_owned()),
                 },
             },
-            Err(error) => Taken::Failed { error: packed(&error) },
+            Err(error) => Taken::Failed { error: packed_of(called, &error) },
         }
     }
 }

@@ -49,7 +49,7 @@ export function read(told, { reason, store, trouble, isBusyHere, called, given, 
   const said = [
     message.replace(what, () => why),
     fields.advice === "check_base_url" ? `, which is \`${place}\`` : fields.content_type !== undefined && `; the base URL is \`${place}\``,
-    fields.status === 401 && unauthorized,
+    (fields.status === 401 || what.includes("another API key or base URL")) && unauthorized,
     fields.kind === "busy" && isBusyHere && "; that client is one of this process: make it once, also where modules are loaded anew, such as by `globalThis.agent ??= new AgentClient()`",
   ];
   const from = variable?.(fields.field);

@@ -32,6 +32,11 @@ impl Router {
         self.service.api
     }
 
+    /// The words to add to a failure that a missing API key explains.
+    pub(super) fn lacks_key(&self) -> &'static str {
+        self.service.lacks_key()
+    }
+
     /// The policy of repeats of a call with these options.
     pub(super) fn policy(&self, options: &CallOptions) -> RetryPolicy {
         options.policy(&self.service.retry)

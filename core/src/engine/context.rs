@@ -94,6 +94,16 @@ pub(crate) struct Service {
 }
 
 impl Service {
+    /// The words to add to a failure that a missing API key explains: none on a page or a phone, where no key belongs. JavaScript adds its own
+    /// on a server.
+    pub(crate) fn lacks_key(&self) -> &'static str {
+        let is_meant = cfg!(any(target_arch = "wasm32", target_os = "android", target_os = "ios"));
+        if is_meant || self.api != Api::Agent || self.key.is_some() {
+            return "";
+        }
+        ", and this client has no API key: give `api_key`, or set `HOPLINE_API_KEY`"
+    }
+
     /// Returns true if the service refuses a request as one too many.
     pub(crate) fn is_throttle(&self, answer: &Answer) -> bool {
         match (&answer.content, self.api) {

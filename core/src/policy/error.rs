@@ -122,6 +122,8 @@ host_record! {
     }
 }
 
+/// The code with which the service refuses a request without a key that it knows.
+pub(crate) const INVALID_KEY: &str = "AUTH_INVALID_KEY";
 /// The code with which the service says that the account has no such session.
 pub(crate) const SESSION_NOT_FOUND: &str = "SESSION_NOT_FOUND";
 

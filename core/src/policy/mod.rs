@@ -18,7 +18,7 @@ mod rules;
 pub(crate) use codes::meaning;
 pub use codes::{Advice, Automatic, CODES, CodeRow, code};
 pub use error::{ERROR, Effect, Error, ErrorFields, Kind};
-pub(crate) use error::{SESSION_NOT_FOUND, one_line};
+pub(crate) use error::{INVALID_KEY, SESSION_NOT_FOUND, one_line};
 pub(crate) use exceptions::{Exception, Interpretation, interpret};
 pub(crate) use http_clients::{CHOSEN_PROTOCOL, HTTP_CLIENTS, HttpClient, protocol_of};
 pub(crate) use judge::{Again, JudgeContext, Judgement, SendFailure, is_passing, is_passing_read, judge, look_advice};

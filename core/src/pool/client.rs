@@ -22,7 +22,7 @@ use crate::json::{FromJson, pick, read_json};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::state::{CommandId, Name, Seen, Whose};
 use crate::time::{Millis, Now};
-use crate::wire::{Facts, params_of};
+use crate::wire::{Facts, Refusal, params_of};
 
 /// A client with pools.
 #[derive(Debug)]
@@ -58,7 +58,8 @@ impl Asked {
             params: &str,
             asked: fn(T) -> Asked,
         ) -> (&'static str, Result<Asked, Error>) {
-            let params = params_of(params).map_err(|refusal| Error::invalid(operation, &refusal.field, &refusal.rule));
+            let refuse = |refusal: Refusal| Error::invalid(operation, &refusal.field, &refusal.rule);
+            let params = params_of(params).map_err(|refusal| refuse(refusal.naming_product(params)));
             (operation, params.map(asked))
         }
         Some(match operation {

@@ -7,7 +7,7 @@ use super::read::whole_of;
 use super::time;
 use crate::collections::Map;
 use crate::contract::{Decimal, Field, FieldRule, Record, Shape, fits_double};
-use crate::json::{self, NotJson, plain, quoted, text_of};
+use crate::json::{self, NotJson, pick, plain, quoted, text_of};
 
 /// A parameter that was refused: the field and the rule it broke.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +19,15 @@ pub(crate) struct Refusal {
 impl Refusal {
     pub(super) fn new(field: &str, rule: impl Into<String>) -> Self {
         Refusal { field: field.to_owned(), rule: rule.into() }
+    }
+
+    /// Says what chooses a product, of a purchase that names nothing of one.
+    pub(crate) fn naming_product(mut self, params: &str) -> Self {
+        let names_none = pick(params, ["session_type", "product_no"]).is_some_and(|found| found.iter().all(Option::is_none));
+        if names_none && self.field == "session_type" {
+            self.rule.push_str(": give `product`, which chooses one, or `session_type` and `product_no`");
+        }
+        self
     }
 }
 /// The members of an object that was given, each with its JSON.

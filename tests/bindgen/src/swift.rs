@@ -305,7 +305,9 @@ fn print_reader(out: &mut String, record: &Record, members: &[Member], is_told: 
     let looks = record.fields.iter().any(|field| !is_there(field));
     put!(out, "        {} = packed.members({})", if looks { "let there" } else { "_" }, record.fields.len());
     for (index, (field, member)) in record.fields.iter().zip(members).enumerate() {
-        let (read, here) = (reader(field.shape), name(&member.name));
+        let is_told_by_core = record.name == "ErrorFields" && ["message", "what", "field"].contains(&field.name);
+        let read = if is_told_by_core { "packed.told()".to_owned() } else { reader(field.shape) };
+        let here = name(&member.name);
         match (is_there(field), field.shape) {
             (true, _) => put!(out, "        {here} = {read}"),
             _ if member.is_own => put!(out, "        {here}s = there.has({index}) ? [{read}] : []"),

@@ -23,6 +23,16 @@ struct Packed {
         String(decoding: next(number()), as: UTF8.self)
     }
 
+    /// A text of an error: Kotlin spells two names in another way.
+    mutating func told() -> String {
+        Self.inSwift(text())
+    }
+
+    static func inSwift(_ told: String) -> String {
+        guard told.contains("baseUrl") || told.contains("allowHttp") else { return told }
+        return told.replacingOccurrences(of: "baseUrl", with: "baseURL").replacingOccurrences(of: "allowHttp", with: "allowHTTP")
+    }
+
     mutating func secret() -> Secret {
         Secret(text())
     }

@@ -76,7 +76,7 @@ impl Router {
         };
         match (options.refusal(), build(endpoint, &params)) {
             (Some((field, rule)), _) => self.reject(Error::invalid(endpoint.name, field, rule), options.intent),
-            (None, Err(refusal)) => self.refuse_params(endpoint.name, &refusal, options),
+            (None, Err(refusal)) => self.refuse_params(endpoint.name, &refusal.naming_product(&params), options),
             (None, Ok(built)) => self.start_built(endpoint, built, then, options),
         }
     }
@@ -246,7 +246,7 @@ impl Router {
                 let field = if start.options.intent.is_some() { "intent" } else { "idempotency_key" };
                 // The record may be of this very write.
                 let record = self.journal.record_of(name).map(|record| record.0);
-                let error = unreadable(start.endpoint.name, bad, Effect::Unknown);
+                let error = unreadable(start.endpoint.name, bad, Effect::Unknown, self.lacks_key());
                 error.with(|new| {
                     new.field = Some(field.to_owned());
                     new.record = record;
@@ -314,12 +314,15 @@ impl Router {
 }
 
 /// Why nothing is sent before it is known what a record says.
-pub(crate) fn unreadable(operation: &'static str, bad: &BadRecord, effect: Effect) -> Error {
+pub(crate) fn unreadable(operation: &'static str, bad: &BadRecord, effect: Effect, lacks_key: &str) -> Error {
     let (kind, effect, what, advice) = match bad {
         BadRecord::OtherApi(_) | BadRecord::OtherAccount => {
-            let what = "was not sent, because its record has another API key or base URL: set `same_account` if only those have changed; \
-                        if it is another account, name each account with `account` or use another store";
-            (Kind::Invalid, Effect::None, what.to_owned(), Advice::ChangeRequest)
+            let then = if lacks_key.is_empty() { ":" } else { ";" };
+            let what = format!(
+                "was not sent, because its record has another API key or base URL{lacks_key}{then} set `same_account` if only those have \
+                 changed; if it is another account, name each account with `account` or use another store"
+            );
+            (Kind::Invalid, Effect::None, what, Advice::ChangeRequest)
         }
         bad => {
             (Kind::Store, effect, format!("was not sent, because {bad}; forget it once you have checked the account"), Advice::CheckAccount)

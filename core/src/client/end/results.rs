@@ -11,7 +11,7 @@ use crate::client::types::busy;
 use crate::contract::Endpoint;
 use crate::engine::{Answered, Counted};
 use crate::json::read_json;
-use crate::policy::{Advice, Effect, Error, Kind, Rule};
+use crate::policy::{Advice, Effect, Error, INVALID_KEY, Kind, Rule};
 use crate::state::{CommandId, Data, Done, Name, User, WriteResult};
 use crate::wire::Facts;
 
@@ -38,7 +38,7 @@ impl Router {
             }
         }
         let unix = self.unix();
-        self.commands.end(command, result.map_err(|error| error.said_at(unix)), left);
+        self.commands.end(command, result.map_err(|error| self.explained(error).said_at(unix)), left);
         match asker {
             Asker::Caller => self.outbox.complete(command),
             Asker::List(number) => self.deferred.push(Deferred::PartEnded(number, command)),
@@ -64,6 +64,12 @@ impl Router {
 }
 
 impl Router {
+    /// The error, which says so if the client has no key that the service could know.
+    fn explained(&self, error: Error) -> Error {
+        let lacks_key = if error.code.as_deref() == Some(INVALID_KEY) { self.lacks_key() } else { "" };
+        error.with(|new| new.what.push_str(lacks_key))
+    }
+
     /// Gives commands their result once the store has answered all that they wait for.
     pub(crate) fn finish_after(&mut self, finished: Finished) {
         let command = finished.commands.first().copied();
@@ -241,7 +247,8 @@ impl Router {
 mod tests {
     use super::*;
     use crate::client::testing::{BUY, NOW, agent, drain, go_on, result, saved};
-    use crate::client::{CallOptions, Client, Now, Outcome, RecordKind, Saved, Settlement, Step};
+    use crate::client::{CallOptions, Client, ClientOptions, Now, Outcome, RecordKind, Saved, Settlement, Step};
+    use crate::contract::Secret;
     use crate::policy::Effect;
     use crate::state::{Memory, StoreCall};
     use crate::wire::Request;
@@ -306,6 +313,42 @@ mod tests {
         let settle = client.settle(&before, Settlement::NotHappened { early: true }).command;
         let error = result(&mut client, settle).expect_err("has changed");
         assert!(error.to_string().contains("has changed since you read it"), "{error}");
+    }
+
+    #[test]
+    fn a_client_without_a_key_is_told_that_it_has_none() {
+        const REFUSED: &str = r#"{"success":false,"error":{"code":"AUTH_INVALID_KEY","message":"X-API-Key is missing"}}"#;
+        const TOLD: &str = "and this client has no API key: give `api_key`, or set `HOPLINE_API_KEY`";
+        let client = |key: Option<&str>, entropy| {
+            let (base_url, api_key) = ("https://api.example/v1".into(), key.map(Secret::new));
+            let options = ClientOptions { base_url, api_key, store: true, ..ClientOptions::default() };
+            Client::new(options, [entropy; 16]).expect("the options are sound")
+        };
+        let mut disk = Memory::default();
+        let mut fails = |client: &mut Client, operation, params, options, status, body: &str| {
+            let command = client.start_json(operation, params, options);
+            go_on(client, &mut disk, NOW, |_| (status, body.to_owned()));
+            client.take_answer(command).expect("has completed").map(drop).map_err(|error| error.to_string())
+        };
+        let job = || CallOptions::intent("job");
+        let accepted = r#"{"success":true,"data":{"session_id":"s-1","status":"active"}}"#;
+        assert_eq!(fails(&mut client(Some("key"), 1), "create_session", BUY, job(), 202, accepted), Ok(()));
+        for (key, is_told) in [(None, true), (Some("other"), false)] {
+            let mut other = client(key, 2);
+            let read = fails(&mut other, "get_balance", "{}", CallOptions::default(), 401, REFUSED).expect_err("is refused");
+            let found = fails(&mut other, "create_session", BUY, job(), 401, REFUSED).expect_err("is another account's");
+            assert!(found.contains("another API key or base URL"), "{found}");
+            assert_eq!([read.contains(TOLD), found.contains(TOLD)], [is_told; 2], "{read}, {found}");
+        }
+    }
+
+    #[test]
+    fn a_purchase_that_names_no_product_is_told_how_to_name_one() {
+        let mut client = agent(7, false);
+        let purchase = client.start_json("open_session", r#"{"quantity":1}"#, CallOptions::default());
+        let error = result(&mut client, purchase).expect_err("names none");
+        let told = "`session_type` is required: give `product`, which chooses one, or `session_type` and `product_no`";
+        assert_eq!((error.what.as_str(), error.field.as_deref()), (told, Some("session_type")));
     }
 
     #[test]

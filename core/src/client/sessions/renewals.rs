@@ -113,9 +113,9 @@ impl Router {
         let record = self.journal.record_of(name).map(|record| record.0);
         match found {
             StoredRecord::Empty => None,
-            StoredRecord::Unreadable(bad, _) => {
-                Some(crate::client::begin::start::unreadable(operation, bad, Effect::None).with(|new| new.record = record))
-            }
+            StoredRecord::Unreadable(bad, _) => Some(
+                crate::client::begin::start::unreadable(operation, bad, Effect::None, self.lacks_key()).with(|new| new.record = record),
+            ),
             StoredRecord::Readable(data) => data.call.as_ref().filter(|call| is_renewal_of(call, session)).map(|call| {
                 let what = "was not sent, because an earlier renewal of this session may have been paid; resume or settle that one first";
                 let advice =

@@ -1,5 +1,6 @@
 import Foundation
-import Hopline
+@testable import Hopline
+import HoplineCore
 
 /// The format of the shared vectors: what a file may say, and when a value is like another. `tests/vectors/README.md` defines it.
 public enum VectorFormat {
@@ -115,6 +116,20 @@ public enum VectorFormat {
         default:
             try check(expected == found, said())
         }
+    }
+
+    /// An expectation of an error or an event with the names as Swift spells them; vectors are in the core's spelling.
+    static func inSwift(_ expected: JSON) -> JSON {
+        guard case .object(let members) = expected else { return expected }
+        let spelt = members.map { name, value in
+            switch name {
+            case "cause", "because": (name, inSwift(value))
+            case "message", "what": (name, value.mapText { Packed.inSwift(spelled(told: $0)) })
+            case "field": (name, value.mapText { Packed.inSwift(spelledField(field: $0)) })
+            default: (name, value)
+            }
+        }
+        return .object(Object(uniqueKeysWithValues: spelt))
     }
 
     static func same(_ expected: JSON, _ found: JSON, _ at: String) throws {

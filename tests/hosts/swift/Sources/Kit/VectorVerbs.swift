@@ -151,7 +151,7 @@ extension Vectors {
             let error = try JSON.error(packed)
             try VectorFormat.noSecret("an error", error.written)
             guard let expected = step["error"] else { throw Unmet("expected success, came \(error)") }
-            try VectorFormat.like(expected, named(error), "error")
+            try VectorFormat.like(VectorFormat.inSwift(expected), named(error), "error")
         case .answered(let answer)?:
             guard let expected = step["ok"]?.object else { throw Unmet("expected the error \(step["error"] ?? .null), came \(answer.raw)") }
             try VectorFormat.only(expected, ["facts", "raw", "raw_text", "phase"], "ok")
@@ -168,7 +168,7 @@ extension Vectors {
             case .notify(let packed):
                 let event = try JSON.event(packed)
                 try VectorFormat.noSecret("an event", event.written)
-                if (try? VectorFormat.like(step.about, named(event), "notify")) != nil { return }
+                if (try? VectorFormat.like(VectorFormat.inSwift(step.about), named(event), "notify")) != nil { return }
             case .store(let id, _, let call) where call.answersItself: try answerItself(id, call)
             case let found: throw Unmet("expected an event like \(step.about), came \(found)")
             }

@@ -38,7 +38,7 @@ extension Vectors {
         try VectorFormat.check((failure == nil) == (step["error"] == nil), "expected the error \(step["error"] ?? .null), came \(failure ?? .null)")
         if let failure {
             try VectorFormat.noSecret("an error", failure.written)
-            try VectorFormat.like(step["error"] ?? .null, named(failure), "error")
+            try VectorFormat.like(VectorFormat.inSwift(step["error"] ?? .null), named(failure), "error")
         }
         try VectorFormat.same(step["end"] ?? .null, end, "end")
         if let expected = step["items"] { try VectorFormat.like(expected, .array(items), "items") }
@@ -64,7 +64,7 @@ extension Vectors {
         if let failure {
             try VectorFormat.noSecret("an error", failure.written)
             guard let expected = step["error"] else { throw Unmet("expected \(step["ok"] ?? .null), came \(failure)") }
-            return try VectorFormat.like(expected, failure, "error")
+            return try VectorFormat.like(VectorFormat.inSwift(expected), failure, "error")
         }
         guard let expected = step["ok"] else { throw Unmet("expected the error \(step["error"] ?? .null), came \(answer)") }
         try VectorFormat.same(expected, JSON.text(answer), "ok")

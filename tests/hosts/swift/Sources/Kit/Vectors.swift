@@ -13,7 +13,7 @@ public struct Vectors {
             let error = try JSON.error(packed)
             try VectorFormat.noSecret("an error", error.written)
             guard let refused = each["refused"] else { throw Unmet("the client was refused: \(error)") }
-            return try VectorFormat.like(refused, error, "refused")
+            return try VectorFormat.like(VectorFormat.inSwift(refused), error, "refused")
         }
         try VectorFormat.check(each["refused"] == nil, "expected the client to be refused, and it was not")
         let script = each["script"]?.array ?? []

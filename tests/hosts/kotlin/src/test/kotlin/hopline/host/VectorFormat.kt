@@ -1,5 +1,7 @@
 package hopline.host
 
+import hopline.core.spelled
+import hopline.core.spelledField
 import java.io.File
 import kotlinx.serialization.json.Json
 import kotlinx.serialization.json.JsonArray
@@ -143,6 +145,23 @@ fun like(expected: JsonElement, found: JsonElement?, at: String) {
         }
     }
 }
+
+/** An expectation of an error or an event with the names as Kotlin spells them; vectors are in the core's spelling. */
+fun inKotlin(expected: JsonElement): JsonElement =
+    when (expected) {
+        is JsonObject -> JsonObject(expected.mapValues { (name, value) -> inKotlin(name, value) })
+        else -> expected
+    }
+
+private fun inKotlin(name: String, value: JsonElement): JsonElement =
+    when {
+        name in setOf("cause", "because") -> inKotlin(value)
+        name in setOf("message", "what") && value is JsonObject -> JsonObject(value.mapValues { (_, part) -> inKotlin(name, part) })
+        value !is JsonPrimitive || !value.isString -> value
+        name in setOf("message", "what") -> JsonPrimitive(spelled(value.content))
+        name == "field" -> JsonPrimitive(spelledField(value.content))
+        else -> value
+    }
 
 fun same(expected: JsonElement, found: JsonElement, at: String) {
     like(expected, found, at)

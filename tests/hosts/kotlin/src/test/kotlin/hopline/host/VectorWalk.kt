@@ -56,7 +56,7 @@ internal fun World.walk(step: JsonObject) {
     check((failure == null) == ("error" !in step)) { "expected the error ${step["error"]}, came $failure" }
     failure?.let { error ->
         noSecret("an error", "$error")
-        like(step.getValue("error"), named(error), "error")
+        like(inKotlin(step.getValue("error")), named(error), "error")
     }
     check(step.maybe("end") == end) { "expected the end ${step["end"]}, came $end" }
     step["items"]?.let { like(it, JsonArray(items), "items") }
@@ -76,7 +76,7 @@ internal fun ask(step: JsonObject) {
     failure?.let { error ->
         noSecret("an error", "$error")
         check("error" in step) { "expected ${step["ok"]}, came $error" }
-        like(step.getValue("error"), error, "error")
+        like(inKotlin(step.getValue("error")), error, "error")
     }
     answer?.let {
         check("ok" in step) { "expected the error ${step["error"]}, came $it" }

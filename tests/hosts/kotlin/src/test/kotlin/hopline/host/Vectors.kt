@@ -29,7 +29,7 @@ fun run(case: JsonObject) {
             val error = errorOf(refused.error)
             noSecret("an error", "$error")
             check("refused" in case) { "the client was refused: $error" }
-            return like(case.getValue("refused"), error, "refused")
+            return like(inKotlin(case.getValue("refused")), error, "refused")
         }
     check("refused" !in case) { "expected the client to be refused, and it was not" }
     val script = case.getValue("script") as JsonArray
@@ -274,7 +274,7 @@ internal class World(case: JsonObject) {
                 val error = errorOf(taken.error)
                 noSecret("an error", "$error")
                 check("error" in step) { "expected success, came $error" }
-                like(step.getValue("error"), named(error), "error")
+                like(inKotlin(step.getValue("error")), named(error), "error")
             }
             is Taken.Answered -> {
                 check("ok" in step) { "expected the error ${step["error"]}, came an answer" }
@@ -296,7 +296,7 @@ internal class World(case: JsonObject) {
             val event = told("Event", found.event)
             noSecret("an event", "$event")
             try {
-                return like(step.getValue("notify"), named(event), "notify")
+                return like(inKotlin(step.getValue("notify")), named(event), "notify")
             } catch (_: Failure) {
                 continue
             }

@@ -35,7 +35,7 @@ impl Account {
         };
         // Keys are made of it: new bytes for each client, or two purchases could have one key.
         let mut entropy = [0; 16];
-        getrandom::fill(&mut entropy)?;
+        getrandom::fill(&mut entropy).map_err(|error| error.to_string())?;
         // Redirects and statuses are Hopline's to judge, and ureq repeats nothing by itself.
         let http = ureq::Agent::config_builder().max_redirects(0).proxy(None).http_status_as_error(false).build().new_agent();
         let machine = Machine { http, folder: Folder::open(folder)?, started: Instant::now() };

@@ -19,9 +19,9 @@ closed_enum! {
         ReadSession = "read_session",
         /// Top up the balance.
         Recharge = "recharge",
-        /// Raise a limit, lift the pause, or buy less.
+        /// Raise a limit, lift the pause if there is one, or buy less.
         RaiseBudget = "raise_budget",
-        /// Read the prices again.
+        /// Read the prices, then change the product or the limit.
         ReadPrices = "read_prices",
         /// Terminate a session first.
         TerminateSession = "terminate_session",
@@ -68,8 +68,8 @@ impl Advice {
             Advice::ChangeRequest => "change the request",
             Advice::ReadSession => "read the session to see where it is",
             Advice::Recharge => "recharge, then try again",
-            Advice::RaiseBudget => "raise the limit or lift the pause that stopped it, or buy less",
-            Advice::ReadPrices => "read the prices again",
+            Advice::RaiseBudget => "raise the limit, lift the pause if there is one, or buy less",
+            Advice::ReadPrices => "read the prices, then change the product or the limit",
             Advice::TerminateSession => "terminate a session first",
             Advice::TerminateAgain => "terminate the session again",
             Advice::Wait => "wait before you try again",

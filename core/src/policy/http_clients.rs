@@ -4,7 +4,7 @@
 pub(crate) struct HttpClient(pub(crate) &'static str, pub(crate) &'static [&'static str], pub(crate) &'static str);
 
 /// In a URL `socks5h` leaves names for the proxy to look up; httpx does so in any case, and only its later versions know the word.
-pub(crate) const HTTP_CLIENTS: [HttpClient; 10] = [
+pub(crate) const HTTP_CLIENTS: [HttpClient; 12] = [
     HttpClient("any", &["http", "https", "socks5h"], ""),
     HttpClient("requests", &["http", "https", "socks5h"], ""),
     HttpClient("httpx", &["http", "https", "socks5"], ""),
@@ -15,6 +15,8 @@ pub(crate) const HTTP_CLIENTS: [HttpClient; 10] = [
     HttpClient("okhttp", &["http"], "OkHttp can't log in to such a proxy"),
     HttpClient("java.net.http", &["http"], "java.net.http can't log in to such a proxy"),
     HttpClient("urlsession", &["http", "https", "socks5"], ""),
+    HttpClient("ureq", &["http"], "ureq supports SOCKS5 only with its feature `socks-proxy`"),
+    HttpClient("reqwest", &["http", "https"], "reqwest supports SOCKS5 only with its feature `socks`"),
 ];
 
 /// The protocol that every one of them supports, and that is chosen where the caller names only the client.
@@ -35,6 +37,11 @@ impl HttpClient {
     /// The client of that name.
     pub(crate) fn named(name: &str) -> Option<&'static HttpClient> {
         HTTP_CLIENTS.iter().find(|HttpClient(known, ..)| *known == name)
+    }
+
+    /// The names of all.
+    pub(crate) fn names() -> [&'static str; HTTP_CLIENTS.len()] {
+        HTTP_CLIENTS.map(|HttpClient(name, ..)| name)
     }
 
     /// The scheme by which it speaks a protocol, or the rule that the protocol breaks.

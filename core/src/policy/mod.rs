@@ -20,7 +20,7 @@ pub use codes::{Advice, Automatic, CODES, CodeRow, code};
 pub use error::{ERROR, Effect, Error, ErrorFields, Kind};
 pub(crate) use error::{INVALID_KEY, SESSION_NOT_FOUND, one_line};
 pub(crate) use exceptions::{Exception, Interpretation, interpret};
-pub(crate) use http_clients::{CHOSEN_PROTOCOL, HTTP_CLIENTS, HttpClient, protocol_of};
+pub(crate) use http_clients::{CHOSEN_PROTOCOL, HttpClient, protocol_of};
 pub(crate) use judge::{Again, JudgeContext, Judgement, SendFailure, is_passing, is_passing_read, judge, look_advice};
 pub use judge::{FailureKind, Sent};
 pub(crate) use ledger::{KEY_WINDOW, Ledger};

@@ -22,7 +22,7 @@ pub(crate) use envelope::{Answer, Content, Failure, Success, classify, classify_
 pub use facts::Facts;
 pub(crate) use facts::{id_of, is_same_id, items, lacks_list, names_another_order, status_of};
 pub(crate) use host::{encoded, host_of, is_host};
-pub(crate) use near::meant;
+pub(crate) use near::unknown_word;
 pub(crate) use page::page_mark;
 pub use read::{DecodeError, Expected, Reading, Received, Response, read};
 pub(crate) use read::{Flaw, decimal_of, names_a_secret, reading, view, view_for_doubles};

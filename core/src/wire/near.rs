@@ -5,6 +5,11 @@ pub(crate) fn meant<'a>(given: &str, mut known: impl Iterator<Item = &'a str>) -
     known.find(|word| is_near(given, word)).map_or_else(String::new, |word| format!(" (did you mean `{word}`?)"))
 }
 
+/// The rule that an unknown word breaks.
+pub(crate) fn unknown_word(given: &str, known: &[&str]) -> String {
+    format!("must be one of `{}`{}", known.join("`, `"), meant(given, known.iter().copied()))
+}
+
 /// True if the words are the same but for case and `_`, for one letter, or for two that stand in the wrong order.
 fn is_near(given: &str, known: &str) -> bool {
     if given.len() > 64 {

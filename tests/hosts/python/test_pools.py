@@ -491,3 +491,22 @@ def test_a_task_that_tries_again_at_once_in_a_loop_lets_others_run(sandbox: Sand
             await loop("misuse")
 
     asyncio.run(life())
+
+
+def test_a_session_whose_product_was_chosen_is_taken_over_by_the_next_program_and_drained(sandbox: Sandbox, tmp_path: Path) -> None:
+    chosen: dict[str, Any] = {"size": 2, "product": hopline.cheapest(type="dynamic", max_unit_price=5), "protocol": "http"}
+
+    def program() -> str:
+        # The cap allows one purchase, so that another one would be a hold.
+        with (
+            hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path), daily_cap_usd=4) as agent,
+            agent.open_pool("shop", **chosen) as pool,
+            pool.acquire(timeout=30) as lease,
+        ):
+            return lease.session_id
+
+    assert len({program() for _ in range(3)}) == 1 and sandbox.charges() == 1
+    with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path), daily_cap_usd=4) as agent:
+        with agent.open_pool("shop", **chosen) as pool:
+            pool.drain()
+    assert living(sandbox) == 0 and sandbox.charges() == 1

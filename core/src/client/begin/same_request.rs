@@ -117,8 +117,13 @@ fn refusal(start: &Start, other: &Other<'_>, record: Option<RecordId>) -> Error 
         (None, State::UnderWay) => format!(", {with}, which is under way"),
         (None, State::Accepted) => format!(", {with}, which was accepted"),
     };
-    // A resume of the intent returns its result, whichever parameters it was bought with.
-    let advice = if is_intent { Advice::Resume } else { Advice::ChangeRequest };
+    let advice = match is_intent {
+        false => Advice::ChangeRequest,
+        // A resume of the intent would only say so.
+        true if other.is_over => Advice::NewIntent,
+        // A resume of the intent returns its result, whichever parameters it was bought with.
+        true => Advice::Resume,
+    };
     Error::invalid(endpoint.name, field, &format!("{stands_for} another request{which}")).with(|new| {
         new.advice = advice;
         new.intent = start.options.intent.clone();

@@ -25,7 +25,7 @@ use crate::options::CallOptions;
 use crate::policy::{Advice, CHOSEN_PROTOCOL, Effect, Error, HttpClient, KEY_WINDOW, Kind, Ledger, Rule, protocol_of};
 use crate::state::{BadRecord, CommandId, Data, Fingerprint, LaterPurchase, Name, RequestIdentity, SavedCall, User};
 use crate::time::Millis;
-use crate::wire::{Built, Facts, Refusal, build, build_any, params_of};
+use crate::wire::{Built, Facts, Refusal, build, build_any, params_of, unknown_word};
 
 impl Router {
     /// Starts an operation by its name, with its parameters as a JSON object.
@@ -338,7 +338,7 @@ fn protocol_for(endpoint: &Endpoint, built: &Built, then: Then, options: &CallOp
     if endpoint.name != CreateSession::ENDPOINT.name || then != Then::Follow {
         return refuse("use_with", "belongs to `open_session`, which may buy");
     }
-    let Some(client) = HttpClient::named(client) else { return refuse("use_with", "is not the name of an HTTP client") };
+    let Some(client) = HttpClient::named(client) else { return refuse("use_with", &unknown_word(client, &HttpClient::names())) };
     let body = built.body.as_deref().unwrap_or("{}");
     match pick(body, ["protocol"]).and_then(|[protocol]| text_of(protocol?)) {
         Some(named) => match protocol_of(&named).map_or(Ok(""), |protocol| client.speaks(protocol)) {

@@ -8,15 +8,15 @@ mod sharing;
 
 use super::*;
 use crate::client::{Outcome, Settlement};
-use crate::contract::Secret;
 use crate::contract::agent::SessionType;
 use crate::contract::pools::{KnownPool, PoolOnChange, PoolReason, PoolReplace};
+use crate::contract::{Cheapest, Secret};
 use crate::engine::RecordId;
 use crate::pool::record::{PoolRecord, RecordChange};
 use crate::state::{Memory, StoreAnswer, StoreCall};
 
 const START: Now = Now { unix: 1_700_000_000_000, monotonic: 0 };
-const PRODUCTS: &str = r#"{"success":true,"data":{"items":[{"product_no":"p","type":"dynamic","price":1,"currency":"USD","unit":"GB"}]}}"#;
+const PRODUCTS: &str = r#"{"success":true,"data":{"items":[{"product_no":"p","type":"dynamic","sharing":"exclusive","available":true,"price":1,"currency":"USD","unit":"GB"}]}}"#;
 
 /// A client, its store, and a service of a few lines.
 struct Host {

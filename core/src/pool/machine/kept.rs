@@ -116,7 +116,9 @@ impl Machine {
             return self.fill_slot(slot, Doing::Takes { ends });
         }
         self.slots.set(slot, Doing::Takes { ends }, None);
-        let (work, options) = (self.begin_work(For::Slot(slot)), Box::new(self.slot_options(false)));
+        // A product is chosen for a purchase alone, and nothing else takes a choice.
+        let options = Box::new(CallOptions { product: None, ..self.slot_options(false) });
+        let work = self.begin_work(For::Slot(slot));
         self.act(PoolAction::ResumeSlot { work, name: name.clone(), options });
     }
 

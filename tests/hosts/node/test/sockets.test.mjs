@@ -19,7 +19,7 @@ function agent(t, baseUrl, more) {
 const buy = (client, options) => client.createSession(WANTED, { attempts: 1, ...options }).then(() => assert.fail("was to fail"), (error) => error);
 
 test("a refused connect and an unknown name never sent anything", async (t) => {
-  // Nobody listens at port 3, and no system gives it to a program that asks for any port.
+  // Port 3 is nobody's: no system gives it to a program that asks for any port.
   for (const [url, what] of [["http://127.0.0.1:3/v1", /ECONNREFUSED/], ["https://no-such-host.invalid/v1", /ENOTFOUND|EAI_AGAIN/]]) {
     const error = await buy(agent(t, url));
     assert.deepEqual([error.kind, error.effect], ["unavailable", "none"]);

@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::client::text::host_params::HostParams;
 use crate::contract::written;
-use crate::policy::{Error, HTTP_CLIENTS, HttpClient, protocol_of};
-use crate::wire::{encoded, is_host, meant};
+use crate::policy::{Error, HttpClient, protocol_of};
+use crate::wire::{encoded, is_host, unknown_word};
 
 /// The protocol that the HTTP client will use.
 pub(super) struct Usable {
@@ -110,11 +110,7 @@ fn longest(HttpClient(client, ..): &HttpClient) -> usize {
 /// The client of that name, which the caller knows as `field`.
 fn known(given: &HostParams<'_>, field: &str) -> Result<&'static HttpClient, Error> {
     let name = given.text("client")?.unwrap_or_default();
-    HttpClient::named(&name).ok_or_else(|| {
-        let names = HTTP_CLIENTS.map(|HttpClient(name, ..)| format!("`{name}`")).join(", ");
-        let likely = meant(&name, HTTP_CLIENTS.iter().map(|HttpClient(name, ..)| *name));
-        given.refuse(field, &format!("must be one of {names}{likely}"))
-    })
+    HttpClient::named(&name).ok_or_else(|| given.refuse(field, &unknown_word(&name, &HttpClient::names())))
 }
 
 /// The scheme by which a client speaks a protocol.

@@ -35,6 +35,19 @@ fn a_pool_needs_a_cap_and_buys_nothing_before_somebody_asks() {
 }
 
 #[test]
+fn a_session_whose_product_was_chosen_is_taken_over_again() {
+    let mut host = Host::new(Some(100));
+    let product = Some(Cheapest::of(&SessionType::Dynamic));
+    let pool = host.try_open(OpenPool { product_no: String::new(), product, size: 2, ..shop() }).expect("can be opened");
+    for _ in 0..2 {
+        let lease = host.lease(pool);
+        host.client.give_back(&lease, host.now);
+        host.pass(120_000);
+        assert_eq!((host.bought, host.status(pool).free_in_store), (1, 1));
+    }
+}
+
+#[test]
 fn a_doubt_that_somebody_settles_is_no_reason_to_buy() {
     let mut host = Host::new(Some(100));
     let pool = host.open(1);

@@ -104,6 +104,7 @@ impl Story {
             creation: creation..=creation + of(&[0, 1000]),
             lives: [None, None, None, Some(25 * SECOND), Some(MINUTE)][of(&[0, 1, 2, 3, 4]) as usize],
             limit: of(&[1, 3, 100, 100, 100]).max(1) as usize,
+            chooses: seed % 5 == 4,
             expects: None,
             claims_outlast: of(&[0, 61 * SECOND]),
             programs,

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use hopline::client::{CallOptions, ClientOptions, CommandId, Millis, Name, Now, Outcome, Step, StoreAnswer, StoreCall, Ticket};
-use hopline::contract::Secret;
 use hopline::contract::agent::SessionType;
 use hopline::contract::pools::{ClosePool, LeaseRef, OpenPool, PoolOnChange};
+use hopline::contract::{Cheapest, Secret};
 use hopline::pool::PoolClient;
 use hopline::wire::Request;
 use hopline_sandbox::{Config, ErrorFault, Fault, FaultRule, Service};
@@ -378,13 +378,15 @@ impl Fleet {
             ..ClientOptions::default()
         };
         let client = PoolClient::new(options, [number; 16]).map_err(|error| error.to_string())?;
+        let chooses = self.story.chooses;
         let request = OpenPool {
             name: "shop".to_owned(),
             size: self.story.size,
             keep_ready: Some(keep_ready),
             replace: self.story.replace,
             session_type: SessionType::Dynamic,
-            product_no: "dynamic-world".into(),
+            product_no: if chooses { String::new() } else { "dynamic-world".into() },
+            product: chooses.then(|| Cheapest::of(&SessionType::Dynamic)),
             country_code: part.country.map(str::to_owned),
             on_change: part.country.map(|_| PoolOnChange::Replace),
             expected_charge_usd: self.story.expects.map(|usd| hopline::contract::Decimal(Decimal::from(usd))),

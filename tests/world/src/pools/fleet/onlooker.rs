@@ -17,7 +17,8 @@ impl Fleet {
             return;
         }
         let is_told = self.laws.refused_at.is_none_or(|at| now - at > SECOND);
-        if !self.laws.is_ready && is_told && self.laws.tried.is_some_and(|at| now - at < FIRST) {
+        // Prices that are too high for one program's choice hold nobody else back.
+        if !self.story.chooses && !self.laws.is_ready && is_told && self.laws.tried.is_some_and(|at| now - at < FIRST) {
             self.laws.breaks(Law::TriedTwice, now, format!("program {number} buys before the first session is ready"));
         }
         // The hold counts from the refusal that was not told yet.

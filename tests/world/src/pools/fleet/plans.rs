@@ -74,6 +74,7 @@ fn story(size: u32, lasts: Millis, programs: Vec<Part>) -> Story {
         creation: 2000..=2000,
         lives: None,
         limit: 100_000,
+        chooses: false,
         expects: None,
         claims_outlast: 0,
         programs,

@@ -72,6 +72,8 @@ pub(super) struct Story {
     pub(super) lives: Option<Millis>,
     /// So many sessions may be had at once.
     pub(super) limit: usize,
+    /// The product is chosen for each purchase, in place of one that is named.
+    pub(super) chooses: bool,
     /// The charge that is expected, so that no price is read.
     pub(super) expects: Option<i64>,
     /// How long what a killed program owned stays taken.

@@ -16,7 +16,7 @@ from sandbox import Sandbox
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the sandbox is for Unix")
 PAGE = (ROOT / "core/docs/loopback-port.md").read_text()
 CHROMIUM = shutil.which("chromium")
-CHROMEDRIVER = os.environ.get("SE_CHROMEDRIVER") or shutil.which("chromedriver")
+CHROMEDRIVER = os.environ.get("HOPLINE_CHROMEDRIVER") or shutil.which("chromedriver")
 
 
 def account(sandbox: Sandbox) -> dict[str, str]:
@@ -84,7 +84,7 @@ def test_chromium_shows_pages_through_a_socks5_session(tmp_path: Path) -> None:
         site.sandbox.close()
 
 
-@pytest.mark.skipif(CHROMIUM is None or CHROMEDRIVER is None, reason="Chromium and its driver are not here; SE_CHROMEDRIVER may name the driver")
+@pytest.mark.skipif(CHROMIUM is None or CHROMEDRIVER is None, reason="Chromium and its driver are not here; HOPLINE_CHROMEDRIVER may name the driver")
 def test_the_program_with_selenium_shows_a_page_through_a_socks5_session(sandbox: Sandbox, tmp_path: Path) -> None:
     chromium = tmp_path / "chromium"
     chromium.write_text(f"#!/bin/sh\nexec {CHROMIUM} --no-sandbox --no-first-run --disable-background-networking \"$@\"\n")

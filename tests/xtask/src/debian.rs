@@ -18,13 +18,16 @@ pub(crate) const POSTGRES: &str = "PostgreSQL, whose database is a store";
 pub(crate) const PGBOUNCER: &str = "PgBouncer, which stands before that database";
 /// The name of what brings Redis.
 pub(crate) const REDIS: &str = "Redis, through which a fleet of Celery gets its tasks";
+/// The name of what brings chromedriver, and Chromium with it.
+pub(crate) const CHROMEDRIVER: &str = "chromedriver, by which Selenium drives Chromium";
 
-pub(crate) const CHECKS: [Check; 5] = [
+pub(crate) const CHECKS: [Check; 6] = [
     Check::new(Lane::Others, NGINX, |_| brought("nginx", "nginx")),
     Check::new(Lane::Others, CERTUTIL, |_| brought("certutil", "libnss3-tools")),
     Check::new(Lane::Others, POSTGRES, |_| brought("postgres", "postgresql")),
     Check::new(Lane::Others, PGBOUNCER, |_| brought("pgbouncer", "pgbouncer")),
     Check::new(Lane::Others, REDIS, |_| brought("redis-server", "redis-server")),
+    Check::new(Lane::Others, CHROMEDRIVER, |_| brought("chromedriver", "chromium-driver")),
 ];
 
 /// Installs a program that some tests need. Without it they are skipped, which is a failure where all is to be checked.

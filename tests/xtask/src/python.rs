@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use crate::cargo::{bindgen, is_ci, peers, programs, root, run, sandbox, target, vectors};
 use crate::check::{Check, Lane, Outcome, PROGRAMS};
-use crate::debian::{NGINX, PGBOUNCER, POSTGRES, REDIS};
+use crate::debian::{CHROMEDRIVER, NGINX, PGBOUNCER, POSTGRES, REDIS};
 use crate::profile::Profile;
 use crate::{Fail, junit, notices, npm, paths, sandbox as sandbox_packages, targets};
 
@@ -44,7 +44,7 @@ pub(crate) const CHECKS: &[Check] = &[
         .needs(&["python: the wheel"])
         .reads(TESTS),
     Check::new(Lane::Python, "python: vectors, real HTTP, crashes, input", |_| tests(None))
-        .needs(&[NGINX, POSTGRES, PGBOUNCER, REDIS, "python: the wheel"])
+        .needs(&[NGINX, POSTGRES, PGBOUNCER, REDIS, CHROMEDRIVER, "python: the wheel"])
         .reads(TESTS),
     Check::new(Lane::Python, "python: what is measured comes to its result", |_| run(measure(&wheel()?)?.arg("--once")))
         .needs(&["python: the wheel"])

@@ -273,6 +273,8 @@ internal class Engine(private val core: Client, means: Means, private val store:
                 lastToken = core.token()?.let(::Secret)
                 waiting.values.toList().also { waiting.clear() }
             }
+            // What a pool has sent is not waited for; its record stays.
+            lock.withLock { out.values.map { it.job } }.forEach { it.cancel() }
             left.forEach { it.ended.completeExceptionally(unheard(it.operation)) }
             // A collector without a dispatcher may block the coroutine that tells events: by waiting for this end, for instance.
             withTimeoutOrNull(SOON) { events.close() }
@@ -404,7 +406,7 @@ internal class Engine(private val core: Client, means: Means, private val store:
             } catch (error: Throwable) {
                 "`vouches` threw ${placed(error)}"
             }
-        trouble?.let { note(step.owner, it) }
+        if (currentCoroutineContext().isActive) trouble?.let { note(step.owner, it) }
         var isBegun = false
         move({ Move.Begin(step.step, isSure = trouble == null) }) {
             isBegun = (it as MoveAnswer.Was).so

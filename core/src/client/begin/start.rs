@@ -353,8 +353,14 @@ fn protocol_for(endpoint: &Endpoint, built: &Built, then: Then, options: &CallOp
 fn unusable(start: &Start, session: Option<&str>, protocol: Option<&str>) -> Option<Error> {
     let client = HttpClient::named(start.options.use_with.as_deref()?)?;
     let why = client.can_not_use(protocol)?;
-    let what = session.map_or_else(|| "what its intent stands for".to_owned(), |session| format!("its session `{session}`"));
-    let rule = format!("can't use {what}: that is {why}; choose another HTTP client, or buy under another intent");
+    let rule = match session {
+        Some(id) => {
+            format!(
+                "can't use its session `{id}`: that is {why}; it is not over: choose another HTTP client for it, or end it by `terminate_session`"
+            )
+        }
+        None => format!("can't use what its intent stands for: that is {why}; choose another HTTP client, or buy under another intent"),
+    };
     let error = Error::invalid(start.endpoint.name, "use_with", &rule);
     Some(error.with(|new| {
         new.intent.clone_from(&start.options.intent);

@@ -41,6 +41,9 @@ const LATIN: [&str; 3] = ["requests", "aiohttp", "java.net.http"];
 /// The protocol that the service sells by default.
 const DEFAULT: &str = "socks5";
 
+/// A session that is of no use to one client was paid for all the same.
+const LIVES: &str = "this session is not over: give its proxy to a client that can use it, or terminate it";
+
 /// The proxy of a session, for a client.
 pub(super) fn settings(given: &HostParams<'_>) -> Result<Settings, Error> {
     let (proxy, client) = (given.object("proxy")?, known(given, "client")?);
@@ -49,7 +52,7 @@ pub(super) fn settings(given: &HostParams<'_>) -> Result<Settings, Error> {
     let named = full_url.split_once("://").and_then(|(scheme, _)| protocol_of(&scheme.to_ascii_lowercase()));
     let protocol = named.or(proxy.text("protocol")?.as_deref().and_then(protocol_of));
     let protocol = protocol.ok_or_else(|| proxy.refuse("protocol", "is missing or unknown; read the session again once it is active"))?;
-    let scheme = speaks(given, client, protocol)?;
+    let scheme = client.speaks(protocol).map_err(|rule| given.refuse("protocol", &format!("{rule}; {LIVES}")))?;
     let (Some(host), Some(port)) = (proxy.text("host")?.filter(|host| !host.is_empty()), proxy.get("port")) else {
         return Err(proxy.refuse("host", "and port are missing, since the session was not active when it was read; wait for it"));
     };
@@ -98,7 +101,7 @@ fn spelled(HttpClient(client, ..): &HttpClient, protocol: &str, text: String) ->
 pub(super) fn check(given: &HostParams<'_>) -> Result<Usable, Error> {
     let client = known(given, "use_with")?;
     let protocol = protocol_of(given.text("protocol")?.as_deref().unwrap_or(DEFAULT));
-    let scheme = protocol.map(|protocol| speaks(given, client, protocol)).transpose()?;
+    let scheme = protocol.map(|protocol| client.speaks(protocol)).transpose().map_err(|rule| given.refuse("protocol", &rule))?;
     Ok(Usable { scheme })
 }
 
@@ -111,9 +114,4 @@ fn longest(HttpClient(client, ..): &HttpClient) -> usize {
 fn known(given: &HostParams<'_>, field: &str) -> Result<&'static HttpClient, Error> {
     let name = given.text("client")?.unwrap_or_default();
     HttpClient::named(&name).ok_or_else(|| given.refuse(field, &unknown_word(&name, &HttpClient::names())))
-}
-
-/// The scheme by which a client speaks a protocol.
-fn speaks(given: &HostParams<'_>, client: &HttpClient, protocol: &str) -> Result<&'static str, Error> {
-    client.speaks(protocol).map_err(|rule| given.refuse("protocol", &rule))
 }

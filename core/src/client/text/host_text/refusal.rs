@@ -32,6 +32,11 @@ pub(super) fn refusal(given: &HostParams<'_>) -> Result<Error, Error> {
     Ok(match text("because")?.as_str() {
         "closed" => misuse("was called on a client that is closed", Advice::NewClient),
         "forked" => misuse("was called in a process that was forked after its client was made", Advice::NewClient),
+        "released" => {
+            let what = "was called on the handle of a session that this client released, so that another client may have it; \
+                        open or resume it again, or name its id in a call of the client";
+            misuse(what, Advice::ReadSession).with(|new| new.session_id = given.text("session_id").ok().flatten())
+        }
         "store_in_use" => misuse("this store has a client already", Advice::NewStore),
         "store" => {
             let what = format!("the store can't be used: {}", text("said")?);

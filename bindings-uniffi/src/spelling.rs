@@ -11,8 +11,8 @@ use hopline::contract::{REPLIES, Record, Shape, endpoints};
 use hopline::policy::RetryPolicy;
 use hopline::{CallOptions, ClientOptions};
 
-/// The methods that are no operation of the table.
-const METHODS: [&str; 18] = [
+/// The names that are in no table: methods that are no operation of it, and parameters of functions beside the client.
+const OTHERS: [&str; 18] = [
     "open_session",
     "wait_session",
     "place_order",
@@ -40,7 +40,8 @@ struct Names {
 }
 
 static NAMES: LazyLock<Names> = LazyLock::new(|| {
-    let mut names = Names { known: METHODS.into_iter().collect(), times: HashSet::new() };
+    let mut names = Names { known: OTHERS.into_iter().collect(), times: HashSet::new() };
+    names.add("latency_ms", true);
     for OptionEntry { name, kind, .. } in [CallOptions::OPTIONS, ClientOptions::OPTIONS, RetryPolicy::OPTIONS].into_iter().flatten() {
         names.add(name, *kind == Some(OptionKind::Time));
     }

@@ -60,7 +60,7 @@ struct BeyondTests {
     func noEvent() async throws {
         let bad: [(String, HoplineError)] = [
             ("status", try await failure { try sessionEvent(status: 99) }), ("status", try await failure { try sessionEvent(status: 600) }),
-            ("latency_ms", try await failure { try sessionEvent(latency: .milliseconds(-1)) }),
+            ("latency", try await failure { try sessionEvent(latency: .milliseconds(-1)) }),
             ("bytes", try await failure { try sessionEvent(bytes: -1) }), ("target", try await failure { try sessionEvent(target: "") }),
             ("target", try await failure { try sessionEvent(target: "canary:canary") }), ("facts", try await failure { try sessionEvent() }),
             ("more", try await failure { try sessionEvent(status: 200, more: ["status": "canary"]) }),

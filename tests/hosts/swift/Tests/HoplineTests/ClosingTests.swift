@@ -131,7 +131,7 @@ struct ClosingTests {
         await agent.close()
         for cap in [Decimal.nan, -1] {
             let error = try await failure { try AgentClient(apiKey: "key", baseURL: "https://api.example/v1", dailyCapUsd: cap) }
-            #expect(error.kind == .invalid && error.field == "daily_cap_usd")
+            #expect(error.kind == .invalid && error.field == "dailyCapUsd")
         }
         for options in [ClientOptions(attempts: 0), ClientOptions(timeout: .seconds(-1)), ClientOptions(maxInFlight: 0)] {
             #expect(try await failure { try AgentClient(apiKey: "key", baseURL: "https://api.example/v1", options: options) }.kind == .invalid)

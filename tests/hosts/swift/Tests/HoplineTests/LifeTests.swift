@@ -68,7 +68,7 @@ struct LifeTests {
         let refused = try await failure {
             try await agent.openSession(sessionType: .static, productNo: "static-us", duration: 1, autoRotate: true)
         }
-        #expect(refused.kind == .invalid && refused.field == "auto_rotate")
+        #expect(refused.kind == .invalid && refused.field == "autoRotate")
     }
 
     @Test("a session that is not usable at its deadline is an error that leads to it")

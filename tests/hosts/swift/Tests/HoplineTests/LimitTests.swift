@@ -164,13 +164,13 @@ struct LimitTests {
     func misuse() async throws {
         let agent = try client("https://api.example/v1")
         let bad: [(String, HoplineError)] = [
-            ("max_unit_price", try await failure { try await agent.createSession(sessionType: .dynamic, productNo: "p", maxUnitPrice: -1) }),
-            ("max_unit_price", try await failure { try await agent.createSession(sessionType: .dynamic, productNo: "p", maxUnitPrice: .nan) }),
-            ("expected_charge_usd", try await failure { try await agent.renewSession(sessionId: "s", duration: 1, expectedChargeUsd: -1) }),
+            ("maxUnitPrice", try await failure { try await agent.createSession(sessionType: .dynamic, productNo: "p", maxUnitPrice: -1) }),
+            ("maxUnitPrice", try await failure { try await agent.createSession(sessionType: .dynamic, productNo: "p", maxUnitPrice: .nan) }),
+            ("expectedChargeUsd", try await failure { try await agent.renewSession(sessionId: "s", duration: 1, expectedChargeUsd: -1) }),
             ("until", try await failure { try await agent.getBalance(until: Until(at: "balance", atLeast: 1)) }),
             ("until", try await failure { try await agent.getBalance(until: Until(at: "/balance")) }),
             ("until", try await failure { try await agent.getBalance(until: Until(at: "/balance", atLeast: .nan)) }),
-            ("deadline_ms", try await failure { try await agent.getBalance(until: Until(at: "/x", is: ["y"]), deadline: .seconds(-1)) }),
+            ("deadline", try await failure { try await agent.getBalance(until: Until(at: "/x", is: ["y"]), deadline: .seconds(-1)) }),
         ]
         for (field, error) in bad {
             #expect(error.kind == .invalid && error.effect == .none && error.field == field, "\(field): \(error.debugDescription)")

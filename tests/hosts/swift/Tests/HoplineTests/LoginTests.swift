@@ -91,8 +91,8 @@ struct LoginTests {
             ("password", try await failure { try ResellerClient(username: "canary", baseURL: anywhere) }),
             ("username", try await failure { try ResellerClient(password: "canary", baseURL: anywhere) }),
             ("username", try await failure { try ResellerClient(username: "", password: "canary", baseURL: anywhere) }),
-            ("base_url", try await failure { try ResellerClient(username: "canary", password: "canary", baseURL: "nowhere") }),
-            ("base_url", try await failure { try ResellerClient(token: "canary") }),
+            ("baseURL", try await failure { try ResellerClient(username: "canary", password: "canary", baseURL: "nowhere") }),
+            ("baseURL", try await failure { try ResellerClient(token: "canary") }),
         ]
         for (field, error) in bad {
             #expect(error.kind == .invalid && error.field == field && !error.debugDescription.contains("canary"), "\(error.debugDescription)")

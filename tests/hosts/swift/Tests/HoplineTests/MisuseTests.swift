@@ -13,12 +13,12 @@ struct MisuseTests {
             ("quantity", try await failure { try await agent.createSession(sessionType: .dynamic, productNo: "p", quantity: 0) }),
             ("quantity", try await failure { try await agent.createSession(sessionType: .dynamic, productNo: "p", quantity: .nan) }),
             ("duration", try await failure { try await agent.renewSession(sessionId: "s", duration: 0) }),
-            ("session_id", try await failure { try await agent.getSession(sessionId: "") }),
+            ("sessionId", try await failure { try await agent.getSession(sessionId: "") }),
             ("limit", try await failure { try await agent.listProducts(limit: 101) }),
             ("intent", try await failure { try await agent.buy("") }),
             ("intent", try await failure { try await agent.buy(String(repeating: "x", count: 257)) }),
             ("attempts", try await failure { try await agent.buy(options: CallOptions(attempts: 0)) }),
-            ("idempotency_key", try await failure { try await agent.buy(options: CallOptions(idempotencyKey: "a b")) }),
+            ("idempotencyKey", try await failure { try await agent.buy(options: CallOptions(idempotencyKey: "a b")) }),
             ("headers", try await failure { try await agent.getBalance(options: CallOptions(headers: ["x-api-key": "canary"])) }),
             ("headers", try await failure { try await agent.getBalance(options: CallOptions(headers: ["x": "a\r\nb: canary"])) }),
         ]
@@ -30,10 +30,18 @@ struct MisuseTests {
         #expect(try await agent.saved().isEmpty)
     }
 
+    @Test("an error begins with the method that was called, and names options as they are spelled here")
+    func spelling() async throws {
+        let agent = try client("https://api.example/v1")
+        let error = try await failure { try await agent.openSession(sessionType: .dynamic, productNo: "p", intent: "b", ifEnded: .buy) }
+        #expect(error.message.hasPrefix("openSession `b`: `ifEnded` can be `buy` only in a client with `dailyCapUsd`"), "\(error)")
+        #expect(error.operation == "create_session" && error.field == "ifEnded")
+    }
+
     @Test("a client that can't be is refused, and does not repeat its key", arguments: ["nowhere", "http://api.example/v1", "ftp://api.example", ""])
     func clients(_ address: String) async throws {
         let error = try await failure { try AgentClient(apiKey: "canary-key", baseURL: address) }
-        #expect(error.kind == .invalid && error.field == "base_url" && error.effect == .none)
+        #expect(error.kind == .invalid && error.field == "baseURL" && error.effect == .none)
         #expect(!"\(error) \(error.debugDescription)".contains("canary"))
         let option = try await failure { try AgentClient(apiKey: "canary-key", baseURL: "https://api.example/v1", options: ClientOptions(maxBody: -1)) }
         #expect(option.kind == .invalid && !option.debugDescription.contains("canary"))
@@ -48,7 +56,7 @@ struct MisuseTests {
         }
         #expect(try await told() == ["agent", "reseller"])
         let fields = [
-            "HOPLINE_API_KEY": "api_key", "HOPLINE_BASE_URL": "base_url", "HOPLINE_BACKEND_URL": "base_url", "HOPLINE_USERNAME": "username",
+            "HOPLINE_API_KEY": "apiKey", "HOPLINE_BASE_URL": "baseURL", "HOPLINE_BACKEND_URL": "baseURL", "HOPLINE_USERNAME": "username",
             "HOPLINE_PASSWORD": "password",
         ]
         for (variable, field) in fields {

@@ -177,7 +177,7 @@ struct PoolTests {
         let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())
         let (one, other) = (try sandbox.client(store: folder.store), try sandbox.client(store: folder.store))
         let uncapped = PoolOptions(size: 1, sessionType: .dynamic, productNo: "dynamic-world")
-        #expect(try await failure { try await one.openPool("shop", uncapped) }.field == "daily_cap_usd")
+        #expect(try await failure { try await one.openPool("shop", uncapped) }.field == "dailyCapUsd")
         let (here, there) = (try await pool(one, size: 2), try await pool(other, size: 2))
         let ids = try await here.withLease { first in
             try await there.withLease { second in

@@ -102,7 +102,7 @@ struct ResellerTests {
         let bad: [(String, HoplineError)] = [
             ("password", try await failure { try await reseller.createUser(username: "sub-user", password: "short") }),
             ("phone", try await failure { try await reseller.createUser(username: "sub-user", password: "a-password", phone: "123") }),
-            ("start_date", try await failure { try await reseller.listConsumption(startDate: "1.5.2025") }),
+            ("startDate", try await failure { try await reseller.listConsumption(startDate: "1.5.2025") }),
             ("orderNo", try await failure { try await reseller.renewStaticOrder(duration: 1, unit: .month, cycleTimes: 1) }),
             ("unit", try await failure { try await reseller.renewStaticOrder(orderNo: "o", duration: 1, unit: OrderUnit(rawValue: "week"), cycleTimes: 1) }),
         ]

@@ -26,7 +26,7 @@ struct ResumeTests {
         #expect(try await sandbox.charges() == 2)
         for nothing in ["", "job-3"] { #expect(try await second.resume(intent: nothing) == nil) }
         let key = try await failure { try await second.resume(intent: "job-1", options: CallOptions(idempotencyKey: "k")) }
-        #expect(key.kind == .invalid && key.field == "idempotency_key")
+        #expect(key.kind == .invalid && key.field == "idempotencyKey")
     }
 
     @Test("an intent whose session is over is an error that says so, by its start, its name and its record")

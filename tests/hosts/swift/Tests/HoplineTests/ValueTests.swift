@@ -37,7 +37,7 @@ struct ValueTests {
         let session = try await client(wire.url).getSession(sessionId: "s-1")
         #expect(session.status == SessionStatus(rawValue: "paused") && session.sessionType?.rawValue == "hybrid")
         let error = try await failure { try await client(wire.url).createSession(sessionType: SessionType(rawValue: "hybrid"), productNo: "p") }
-        #expect(error.kind == .invalid && error.field == "session_type" && wire.seen.count == 1)
+        #expect(error.kind == .invalid && error.field == "sessionType" && wire.seen.count == 1)
     }
 
     @Test("an answer that is nested too deep is an error, and nobody falls")

@@ -100,10 +100,10 @@ struct WalkTests {
             #expect(error.kind == .invalid && error.effect == .none, "\(position): \(error)")
         }
         let other = try await failure { try agent.walkProducts(position: agent.walkPublicProducts().position) }
-        #expect(other.field == "position" && other.message.contains("belongs to `list_public_products`"))
+        #expect(other.field == "position" && other.message.contains("belongs to `listPublicProducts`"))
         for pages in [0, -1, 1 << 32] {
             let error = try await failure { try agent.walkProducts(maxPages: pages) }
-            #expect(error.kind == .invalid && error.field == "max_pages" && error.effect == .none)
+            #expect(error.kind == .invalid && error.field == "maxPages" && error.effect == .none)
         }
         let limit = try await failure { try await all(agent.walkProducts(limit: 0)) }
         #expect(limit.field == "limit" && wire.seen.isEmpty)

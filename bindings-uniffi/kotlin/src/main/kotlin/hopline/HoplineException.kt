@@ -18,7 +18,7 @@ public sealed class HoplineException private constructor(fields: ErrorFields) : 
     /** The effect of the operation, and so whether money moved. */
     public val effect: Effect get() = fields.effect
 
-    /** The operation. */
+    /** The operation by the contract's name, for programs: `create_session` for a purchase by `openSession`, with which the message begins. */
     public val operation: String get() = fields.operation
 
     /** The failure, as the middle of a sentence. */

@@ -92,7 +92,7 @@ class BeyondTest {
         val wrong: List<Pair<String, () -> JsonObject>> =
             listOf(
                 "status" to { sessionEvent(status = 99) }, "status" to { sessionEvent(status = 600) }, "seen" to { sessionEvent(seen = Seen.Status(403)) },
-                "latency_ms" to { sessionEvent(latency = (-1).milliseconds) }, "bytes" to { sessionEvent(bytes = -1) }, "target" to { sessionEvent(target = "") },
+                "latency" to { sessionEvent(latency = (-1).milliseconds) }, "bytes" to { sessionEvent(bytes = -1) }, "target" to { sessionEvent(target = "") },
                 "target" to { sessionEvent(target = "canary:canary") }, "facts" to { sessionEvent() },
                 "more" to { sessionEvent(status = 200, more = mapOf("status" to JsonPrimitive("canary"))) },
             )

@@ -39,7 +39,7 @@ class EnvironmentTest {
 
 private val FIELDS =
     mapOf(
-        "HOPLINE_API_KEY" to "api_key", "HOPLINE_BASE_URL" to "base_url", "HOPLINE_BACKEND_URL" to "base_url", "HOPLINE_USERNAME" to "username",
+        "HOPLINE_API_KEY" to "apiKey", "HOPLINE_BASE_URL" to "baseUrl", "HOPLINE_BACKEND_URL" to "baseUrl", "HOPLINE_USERNAME" to "username",
         "HOPLINE_PASSWORD" to "password",
     )
 

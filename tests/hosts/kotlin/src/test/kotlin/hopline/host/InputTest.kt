@@ -48,7 +48,7 @@ class InputTest {
 
     @Test
     fun `a client that can't be is refused by the name of what is wrong`() {
-        fails<HoplineException.Invalid>("base_url") { AgentClient(null, null) }
+        fails<HoplineException.Invalid>("baseUrl") { AgentClient(null, null) }
         fails<HoplineException.Invalid>("must be https") { AgentClient(null, "http://api.example", nobody) }
         fails<HoplineException.Invalid>("attempts") { client(options = Options(attempts = -1)) }
         fails<HoplineException.Invalid>("timeout") { client(options = Options(timeout = (-1).milliseconds)) }
@@ -56,16 +56,25 @@ class InputTest {
     }
 
     @Test
+    fun `an error begins with the method that was called and names options as they are spelled here`() {
+        client().use { agent ->
+            val told = "openSession `b`: `ifEnded` can be `buy` only in a client with `dailyCapUsd`"
+            val failure = fails<HoplineException.Invalid>(told) { agent.openSession(SessionType.Dynamic, "p", intent = "b", ifEnded = IfEnded.BUY) }
+            assertEquals("create_session" to "ifEnded", failure.operation to failure.field)
+        }
+    }
+
+    @Test
     fun `a call that can't be is refused before anything is sent`() {
         client().use { agent ->
             fails<HoplineException.Invalid>("quantity") { agent.createSession(SessionType.Dynamic, "p", quantity = BigDecimal("-1")) }
-            fails<HoplineException.Invalid>("session_type") { agent.createSession(SessionType("yearly"), "p") }
-            fails<HoplineException.Invalid>("idempotency_key") { agent.createSession(SessionType.Dynamic, "p", idempotencyKey = "a b") }
+            fails<HoplineException.Invalid>("sessionType") { agent.createSession(SessionType("yearly"), "p") }
+            fails<HoplineException.Invalid>("idempotencyKey") { agent.createSession(SessionType.Dynamic, "p", idempotencyKey = "a b") }
             fails<HoplineException.Invalid>("headers") { agent.getBalance(headers = mapOf("X-API-Key" to Secret("canary"))) }
             fails<HoplineException.Invalid>("intent") { agent.createSession(SessionType.Dynamic, "p", intent = "") }
             fails<HoplineException.Invalid>("surrogate") { agent.getSession("\udc00") }
             fails<HoplineException.Invalid>("surrogate") { agent.createSession(SessionType.Dynamic, "p", intent = "\ud800") }
-            fails<HoplineException.Invalid>("session_id") { agent.getSession("") }
+            fails<HoplineException.Invalid>("sessionId") { agent.getSession("") }
             fails<HoplineException.Invalid>("timeout") { agent.getBalance(timeout = (-1).seconds) }
             val deep = (1..100_000).fold(JsonArray(emptyList())) { inner, _ -> JsonArray(listOf(inner)) }
             fails<HoplineException.Invalid>("100 levels") { agent.request(Method.POST, "/x", body = deep) }
@@ -91,13 +100,13 @@ class InputTest {
         val file = Files.writeString(folder.resolve("file"), "x")
         for (unusable in listOf(file.resolve("below"), Path.of("/proc/self")).filter { it.parent != Path.of("/proc") || Files.isDirectory(it) }) {
             client(store = FolderStore(unusable)).use { agent ->
-                val failure = fails<HoplineException.Store>("create_session") { agent.createSession(SessionType.Dynamic, "p", intent = "job-17") }
+                val failure = fails<HoplineException.Store>("createSession") { agent.createSession(SessionType.Dynamic, "p", intent = "job-17") }
                 assertEquals(Advice.RESUME to Effect.UNKNOWN, failure.advice to failure.effect)
-                val unnamed = fails<HoplineException.Store>("create_session") { agent.createSession(SessionType.Dynamic, "p") }
+                val unnamed = fails<HoplineException.Store>("createSession") { agent.createSession(SessionType.Dynamic, "p") }
                 assertEquals(Advice.MEND_STORE to Effect.NONE, unnamed.advice to unnamed.effect)
                 assertTrue("`$unusable" in failure.notes.single() || "`${unusable.parent}" in failure.notes.single(), "$failure")
                 assertTrue("the store said: " in fails<HoplineException.Store>("saved") { agent.saved() }.notes.single())
-                fails<HoplineException.Store>("resume_all") { agent.resumeAll() }
+                fails<HoplineException.Store>("resumeAll") { agent.resumeAll() }
             }
         }
         assertTrue(nobody.sent.isEmpty())
@@ -107,13 +116,13 @@ class InputTest {
     fun `a store that is full keeps a purchase from being sent`() {
         val full = failing { throw IOException("No space left on device") }
         client(store = full).use { agent ->
-            val failure = fails<HoplineException.Store>("create_session") { agent.createSession(SessionType.Dynamic, "p") }
+            val failure = fails<HoplineException.Store>("createSession") { agent.createSession(SessionType.Dynamic, "p") }
             assertEquals(listOf("the store said: No space left on device (IOException)"), failure.notes)
             assertTrue("No space left" in failure.toString())
             assertTrue(nobody.sent.isEmpty())
         }
         client(store = failing { error("canary") }).use { agent ->
-            val failure = fails<HoplineException.Store>("create_session") { agent.createSession(SessionType.Dynamic, "p") }
+            val failure = fails<HoplineException.Store>("createSession") { agent.createSession(SessionType.Dynamic, "p") }
             assertTrue("IllegalStateException" in failure.notes.single() && "canary" !in failure.notes.single())
         }
     }
@@ -142,7 +151,7 @@ class InputTest {
             val refused = agent.saved().single()
             assertEquals(Triple(RecordKind.REFUSED, "damaged", Whose.FREE), Triple(refused.holds, refused.reason, refused.whose))
             assertTrue(agent.resumeAll().isEmpty())
-            fails<HoplineException.Store>("create_session") { agent.createSession(SessionType.Dynamic, "p", intent = "job-17") }
+            fails<HoplineException.Store>("createSession") { agent.createSession(SessionType.Dynamic, "p", intent = "job-17") }
             assertEquals("{", Files.readString(file))
             assertEquals(1, service.sent.size)
             assertTrue(agent.forget(refused.record))
@@ -189,7 +198,7 @@ class InputTest {
     @Test
     fun `an answer that is nested too deep is no answer`(): Unit = runBlocking {
         val deep = "[".repeat(100_000) + "]".repeat(100_000)
-        client(Scripted { answered(deep) }).use { agent -> fails<HoplineException.Protocol>("get_balance") { agent.getBalance() } }
+        client(Scripted { answered(deep) }).use { agent -> fails<HoplineException.Protocol>("getBalance") { agent.getBalance() } }
         val allowed = "[".repeat(90) + "]".repeat(90)
         client(Scripted { answered(allowed) }).use { agent -> assertEquals(allowed, agent.getBalance().raw.json.toString()) }
     }
@@ -197,12 +206,12 @@ class InputTest {
     @Test
     fun `a transport that breaks its word is an error like any other`(): Unit = runBlocking {
         client(Scripted { throw OutOfMemoryError("no room for Bearer canary") }, options = Options(attempts = 1)).use { agent ->
-            val failure = fails<HoplineException.InDoubt>("create_session") { agent.createSession(SessionType.Dynamic, "p") }
+            val failure = fails<HoplineException.InDoubt>("createSession") { agent.createSession(SessionType.Dynamic, "p") }
             val note = Regex("OutOfMemoryError at InputTest\\.kt:\\d+: no room for \\[redacted]$")
             assertTrue(note.containsMatchIn(failure.notes.single()) && "canary" !in failure.toString(), "${failure.notes}")
         }
         client(Scripted { hopline.Response(99_999, emptyList(), ByteArray(0)) }, options = Options(attempts = 1)).use { agent ->
-            fails<HoplineException>("create_session") { agent.createSession(SessionType.Dynamic, "p") }
+            fails<HoplineException>("createSession") { agent.createSession(SessionType.Dynamic, "p") }
         }
     }
 

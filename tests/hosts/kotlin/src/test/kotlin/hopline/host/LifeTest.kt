@@ -145,7 +145,7 @@ class LifeTest {
                 val refused = assertThrows(HoplineException.Invalid::class.java) {
                     runBlocking { agent.openSession(SessionType.Static, "static-us", autoRotate = true) }
                 }
-                assertTrue("auto_rotate" in refused.message!!, refused.message)
+                assertTrue("`autoRotate`" in refused.message!!, refused.message)
             }
         }
     }

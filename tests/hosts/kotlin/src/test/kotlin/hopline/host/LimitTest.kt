@@ -99,7 +99,7 @@ class LimitTest {
                 val told = launch { agent.events.collect { events += it } }
                 yield()
                 val price = agent.price()
-                val refused = fails<HoplineException.Refused>("create_session") { agent.buy(most = price - BigDecimal("0.01")) }
+                val refused = fails<HoplineException.Refused>("createSession") { agent.buy(most = price - BigDecimal("0.01")) }
                 assertEquals(Effect.NONE to (0 to 0), refused.effect to sandbox.counts())
                 agent.buy(most = price)
                 val open = agent.openSession(SessionType.Dynamic, "dynamic-world", maxUnitPrice = price, expectedChargeUsd = price)
@@ -115,7 +115,7 @@ class LimitTest {
     fun `an account that is known not to be ready buys nothing`(): Unit = runBlocking {
         Sandbox("--seed", "84").use { sandbox ->
             sandbox.client(backendReady = false).use { agent ->
-                assertEquals(Effect.NONE, fails<HoplineException>("create_session") { agent.buy() }.effect)
+                assertEquals(Effect.NONE, fails<HoplineException>("createSession") { agent.buy() }.effect)
             }
             assertEquals(0 to 0, sandbox.counts())
         }
@@ -126,7 +126,7 @@ class LimitTest {
         Sandbox("--seed", "85", "--provisioning-ms", "0").use { sandbox ->
             sandbox.client(dailyCapUsd = BigDecimal(1000)).use { agent ->
                 val bought = agent.openSession(SessionType.Static, "static-us", duration = 1, expectedChargeUsd = BigDecimal.TEN)
-                fails<HoplineException.Invalid>("expected_charge_usd") { bought.renew(duration = 1) }
+                fails<HoplineException.Invalid>("expectedChargeUsd") { bought.renew(duration = 1) }
                 bought.renew(duration = 1, expectedChargeUsd = BigDecimal("5.50"))
                 fails<HoplineException.Refused>("of the daily cap of") { bought.renew(duration = 1, expectedChargeUsd = BigDecimal(10_000)) }
             }
@@ -162,12 +162,12 @@ class LimitTest {
     fun `conditions and caps that can't be are refused before anything is sent`(): Unit = runBlocking {
         val nobody = Scripted { error("nothing was to be sent") }
         val url = "https://api.example/v1"
-        fails<HoplineException.Invalid>("daily_cap_usd") { AgentClient(Secret("k"), url, nobody, dailyCapUsd = BigDecimal(-1)) }
+        fails<HoplineException.Invalid>("dailyCapUsd") { AgentClient(Secret("k"), url, nobody, dailyCapUsd = BigDecimal(-1)) }
         AgentClient(Secret("k"), url, nobody).use { agent ->
             fails<HoplineException.Invalid>("until") { agent.getBalance(until = Until("balance", atLeast = BigDecimal.ONE)) }
             fails<HoplineException.Invalid>("until") { agent.getBalance(until = Until("/balance")) }
-            fails<HoplineException.Invalid>("max_unit_price") { agent.buy(most = BigDecimal(-1)) }
-            fails<HoplineException.Invalid>("expected_charge_usd") { agent.buy(expected = BigDecimal(-1)) }
+            fails<HoplineException.Invalid>("maxUnitPrice") { agent.buy(most = BigDecimal(-1)) }
+            fails<HoplineException.Invalid>("expectedChargeUsd") { agent.buy(expected = BigDecimal(-1)) }
         }
         assertTrue(nobody.sent.isEmpty())
         AgentClient(Secret("k"), url, JavaHttpTransport(), dailyCapUsd = BigDecimal.ZERO).close()
@@ -192,7 +192,7 @@ class LimitTest {
                 shop.copy(rotateAfterUses = -1), shop.copy(rotateAfter = never), shop.copy(idleRelease = never), shop.copy(maxLease = never), shop.copy(quantity = less),
             )
         AgentClient(Secret("k"), url, nobody).use { agent ->
-            for (given in pools) assertNotNull(fails<HoplineException.Invalid>("open_pool: ") { agent.openPool("shop", given) }.field, "$given")
+            for (given in pools) assertNotNull(fails<HoplineException.Invalid>("openPool: ") { agent.openPool("shop", given) }.field, "$given")
             val pool = agent.openPool("shop", shop)
             val calls: List<suspend () -> Any?> =
                 listOf(

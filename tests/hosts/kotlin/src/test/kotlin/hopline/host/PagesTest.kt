@@ -135,9 +135,9 @@ class PagesTest {
             val odd = listOf("", "nothing", "{}", "[]", """{"operation":"get_balance"}""", """{"operation":"list_products","pages":-1}""", "\ud800")
             for (position in odd) assertThrows<HoplineException.Invalid>(position) { agent.walkProducts(position = position) }
             val other = assertThrows<HoplineException.Invalid> { agent.walkProducts(position = agent.walkPublicProducts().position) }
-            assertTrue("belongs to `list_public_products`" in other.message!!)
+            assertTrue("belongs to `listPublicProducts`" in other.message!!)
             for (wrong in listOf(0, -1)) {
-                assertEquals("max_pages", assertThrows<HoplineException.Invalid> { agent.walkProducts(maxPages = wrong) }.field)
+                assertEquals("maxPages", assertThrows<HoplineException.Invalid> { agent.walkProducts(maxPages = wrong) }.field)
             }
             assertEquals("limit", assertThrows<HoplineException.Invalid> { runBlocking { agent.walkProducts(limit = 0).items().toList() } }.field)
         }

@@ -139,7 +139,7 @@ class PoolTest {
                 assertEquals(0 to 50, sandbox.counts().second to sum(pool.status()))
                 fun refused(name: String, options: PoolOptions) =
                     assertThrows(HoplineException.Invalid::class.java) { runBlocking { agent.openPool(name, options) } }.field
-                assertEquals("daily_cap_usd" to "name", refused("other", shop(1, cap = null)) to refused("shop", shop(50)))
+                assertEquals("dailyCapUsd" to "name", refused("other", shop(1, cap = null)) to refused("shop", shop(50)))
                 pool.close()
                 pool.close()
             }

@@ -121,7 +121,7 @@ class ResellerTest {
             mapOf<String, suspend () -> Any>(
                 "password" to { reseller.createUser("sub-user", Secret("short")) },
                 "phone" to { reseller.createUser("sub-user", Secret("a-password"), phone = "123") },
-                "start_date" to { reseller.listConsumption(startDate = "1.5.2025") },
+                "startDate" to { reseller.listConsumption(startDate = "1.5.2025") },
                 "orderNo" to { reseller.renewStaticOrder(duration = BigDecimal.ONE, unit = OrderUnit.Month, cycleTimes = BigDecimal.ONE) },
                 "username" to { reseller.editSubUserAccount(7) },
             )

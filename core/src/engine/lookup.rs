@@ -74,7 +74,7 @@ impl Lookup {
                 self.go_on(cx)
             }
             CallOutcome::Failed(_, mut error) => {
-                error.what = format!("could not read {}: {}", error.operation, error.what);
+                error.what = format!("could not read `{}`: {}", error.operation, error.what);
                 named(Action::End(Err(error)))
             }
             CallOutcome::Success(_) if !cx.wanted => named(stop(cx)),

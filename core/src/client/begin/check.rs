@@ -76,7 +76,7 @@ impl Router {
             return Ok(());
         }
         let Some(other) = self.sessions.changing(session).next() else { return Ok(()) };
-        let what = format!("a {} of this session is under way", self.jobs.get(other).map_or("change", |entry| entry.subject.operation));
+        let what = format!("a `{}` of this session is under way", self.jobs.get(other).map_or("change", |entry| entry.subject.operation));
         Err(busy(endpoint.name, &what).with(|new| new.session_id = Some(session.to_owned())))
     }
 }

@@ -27,9 +27,11 @@ const ASK_FOR_MORE: Millis = 2000;
 const EMPTY_AGAIN: Millis = 5000;
 /// A slot whose session rests for those who ask is asked for again after this.
 pub(super) const VAIN_AGAIN: Millis = 5000;
+/// A client that buys one session after the other looks for some to take over this often.
+const LOOK_ANEW: Millis = 5000;
 /// So many slots are looked at for sessions to take over before one is bought.
 pub(super) const LOOKS: u32 = 1024;
-/// Where nothing is bought, one of more slots than these is asked for at a time.
+/// Where nothing is bought, one of more slots than these is asked for at a time. A client that needs more sessions looks less often before it buys.
 const MANY: usize = 32;
 /// No more slots than these are looked into whose session turns out to be over.
 const ENDED: u32 = 32;
@@ -121,8 +123,11 @@ impl Machine {
             return self.claim(vec![slot], 1);
         }
         if most == 0 || there.is_some() {
-            // Others may have let go of something meanwhile.
-            self.asking.look_anew();
+            // Others may have let go of something meanwhile. Beside purchases that are under way that is looked for now and then.
+            let is_buying = self.needs_many(lacking) && self.slots.counts.buying > 0 && self.wanted(now) > 0;
+            if !is_buying || now.saturating_sub(self.asking.all_at) >= LOOK_ANEW {
+                self.asking.look_anew();
+            }
             return self.ask_later(now);
         }
         // Purchases stay within this client's own size; beyond it there may be sessions to take over.
@@ -137,7 +142,10 @@ impl Machine {
             .vain
             .retain(|_, (until, rests)| *until > now && !targets.is_empty() && targets.iter().all(|target| rests.contains(target)));
         let is_asked = |slot: &SlotNo| !self.asking.empty.contains_key(slot) && !self.asking.vain.contains_key(slot);
-        let mut slots: Vec<SlotNo> = self.slots.unknown(first, size).filter(is_asked).take(AT_ONCE).collect();
+        // Where there are enough to buy for, few names find one.
+        let has_free = self.asking.has_free && self.needs_many(lacking);
+        let names = if self.asking.is_all && has_free && !looks { MANY } else { AT_ONCE };
+        let mut slots: Vec<SlotNo> = self.slots.unknown(first, size).filter(is_asked).take(names).collect();
         self.asking.looked = self.asking.looked.saturating_add(u32::try_from(slots.len()).unwrap_or(u32::MAX));
         self.asking.from = slots.last().map(|last| last.saturating_add(1) % size);
         if is_random {
@@ -147,8 +155,15 @@ impl Machine {
             slots.sort_by_key(|slot| self.slots.others.likely(*slot));
         }
         // One with nothing under it says of many others that they have no session to take over.
-        let most = if is_idle && slots.len() > MANY { 1 } else { most.min(room) };
+        let looks_only = is_idle || (!self.asking.is_all && has_free);
+        let most = if looks_only && slots.len() > MANY { 1 } else { most.min(room) };
         self.claim(slots, most);
+    }
+
+    /// True if this client buys one session after the other: a look at all that others may have let go of, before each, would cost the store
+    /// several times what the purchase does.
+    fn needs_many(&self, lacking: u32) -> bool {
+        self.slots.len().saturating_add(lacking) as usize > MANY && !self.may_not_buy()
     }
 
     /// Asks for slots, to end what they hold.
@@ -246,6 +261,10 @@ impl Machine {
         if !is_of_doubt {
             self.note_kept_back(asked.len(), claimed);
         }
+        if !claimed.is_empty() {
+            let is_any_free = claimed.iter().any(|found| found.state == SlotState::Free);
+            self.asking.has_free = is_any_free && claimed.len() >= self.asking.most as usize;
+        }
         let (mut free, mut began, mut buys) = (Vec::new(), false, false);
         for found in claimed {
             let name = &found.name;
@@ -284,7 +303,9 @@ impl Machine {
         if !is_of_doubt && free.is_empty() && began {
             self.asking.look_anew();
         }
-        self.asking.is_all |= !is_of_doubt && self.asking.looked > 0 && self.asking.looked >= unknown.min(LOOKS);
+        if !self.asking.is_all && !is_of_doubt && self.asking.looked > 0 && self.asking.looked >= unknown.min(LOOKS) {
+            (self.asking.is_all, self.asking.all_at) = (true, now);
+        }
         // One that was settled by hand is no reason to buy.
         // A session that rests is none either, though it is left alone for now.
         let may_buy = self.asking.is_all && !is_of_doubt && self.asking.vain.values().all(|(until, _)| *until <= now);

@@ -35,6 +35,10 @@ pub(super) struct Asking {
     pub(super) next: Millis,
     /// True if all slots that may have a session to take over were checked, so that only slots to buy for are claimed.
     pub(super) is_all: bool,
+    /// When that was so first.
+    pub(super) all_at: Millis,
+    /// True if the store gave as many slots as were asked for last, and some with nothing under them.
+    pub(super) has_free: bool,
     /// How many slots were looked at for that.
     pub(super) looked: u32,
     /// How many slots were found instead whose session is over, so that the store may have kept back one that has a session.

@@ -56,7 +56,7 @@ class Server:
         if os.geteuid() == 0:
             shutil.chown(self.folder, "postgres", "postgres")
         data = str(self.folder / "data")
-        self.start("initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "-D", data).wait(300)
+        self.start("initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync", "-D", data).wait(300)
         self.process = self.start("postgres", "-D", data, "-k", str(self.folder), "-c", "listen_addresses=", "-c", "max_connections=250")
         until = time.monotonic() + 120
         while self.start("pg_isready", "-h", str(self.folder)).wait(60) != 0:
@@ -67,9 +67,14 @@ class Server:
     def start(self, program: str, *arguments: str) -> "subprocess.Popen[bytes]":
         who = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
         quiet = subprocess.DEVNULL
-        dies = lambda: ctypes.CDLL(None).prctl(DIES_WITH_PARENT, signal.SIGQUIT)  # noqa: E731
         return subprocess.Popen(
-            [str(self.programs / program), *arguments], stdin=quiet, stdout=quiet, stderr=quiet, cwd="/", preexec_fn=dies, **who
+            [str(self.programs / program), *arguments],
+            stdin=quiet,
+            stdout=quiet,
+            stderr=quiet,
+            cwd="/",
+            preexec_fn=lambda: ctypes.CDLL(None).prctl(DIES_WITH_PARENT, signal.SIGQUIT),
+            **who,
         )
 
     def said(self, program: str, *arguments: str) -> str:

@@ -19,6 +19,7 @@ mod service;
 mod store;
 mod swarm;
 mod time;
+mod workers;
 mod world;
 
 pub use act::{Act, Leaves};
@@ -35,4 +36,5 @@ pub use pools::{
 };
 pub use scope::{Kind, Plan, SCOPES, Scope};
 pub use swarm::{Bytes, Source, live, seeded, transcript};
+pub use workers::{Fleet, Phase, Statements, WorkersLived, plot};
 pub use world::World;

@@ -1,5 +1,7 @@
 //! `cargo xtask swarm`, and what looks into one part of the proof: `cargo xtask world`.
 
+mod fleets;
+
 use std::num::NonZero;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,6 +25,7 @@ cargo xtask world plan NAME [SEED] [story]                   the figures of a pl
 cargo xtask world plans                                      the counts of all plans but `big`, for `cargo xtask bench fleets`
 cargo xtask world without RULE [SEEDS|PLAN|fleet:SEED]       the plans and lives of pools that come to harm without a rule of pools,
                                                              or without each of `all`; that plan or life alone
+cargo xtask world workers WORKERS SESSIONS [POOLS]           a fleet of that size in virtual time: purchases, memory, takeovers
 cargo xtask world deep                                       every scope, with more that goes wrong than in every run
 cargo xtask swarm [--minutes N] [--seed S] [--pools]         lives on all cores, from a seed on; lives of pools in their place,
                                                              of both kinds";
@@ -33,6 +36,11 @@ fn main() -> ExitCode {
     let is_well = match words.as_slice() {
         ["scope", name, rest @ ..] => scope(name, rest),
         ["plan", name, rest @ ..] => plan(name, rest),
+        ["workers", "table", drawing] => fleets::table(drawing).map(|table| {
+            println!("{table}");
+            true
+        }),
+        ["workers", workers, sessions, rest @ ..] => fleets::one(workers, sessions, rest.first().copied()),
         ["plans"] => table(PLANS.iter().filter(|plan| plan.name != BIG)).map(|table| {
             println!("{table}");
             true

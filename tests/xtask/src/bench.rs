@@ -25,6 +25,8 @@ const HOSTS: &[Host] = &[
     ("fleets", fleets),
     ("crawlers", python::crawlers),
     ("relays", python::relays),
+    ("workers", workers),
+    ("database", python::database),
 ];
 
 /// Measures in all hosts, or in those named, and writes their tables anew.
@@ -54,6 +56,13 @@ fn fleets() -> Result<Command, Fail> {
     let mut plans = world()?;
     plans.arg("plans");
     Ok(plans)
+}
+
+/// Up to a thousand workers over one store in virtual time, with a plot.
+fn workers() -> Result<Command, Fail> {
+    let mut table = world()?;
+    table.args(["workers", "table"]).arg(root().join("tests/bench/workers.svg"));
+    Ok(table)
 }
 
 /// The output of a measuring program.

@@ -56,7 +56,7 @@ cargo xtask release --dry-run [PART…]   from a checkout without changes: makes
                                         checks them, and lists them with bills of materials and digests; it publishes nothing
 cargo xtask sizes [--accept]            what the packages weigh, and weighed; --accept keeps it in tests/bench/sizes.txt
 cargo xtask docs [--open]               the documentation site, into the target folder; --open serves it on this machine
-cargo xtask bench [HOST…]               what Hopline costs beside its peers, of all hosts or of those named, into the tables of tests/bench/README.md; `fleets`: plans of pools; `crawlers` and `relays`: integrations beside a list of proxies, and the loopback port beside others
+cargo xtask bench [HOST…]               what Hopline costs beside its peers, of all hosts or of those named, into the tables of tests/bench/README.md; `fleets`: plans of pools; `workers`: fleets in virtual time; `database`: a PostgreSQL server; `crawlers` and `relays`: integrations beside a list of proxies, and the loopback port beside others
 cargo xtask coverage                    which vector or test shows each statement of the contracts; one that nothing shows is a failure
 cargo xtask coverage --run TEXT         runs what shows the statements with this text in them
 cargo xtask coverage --mutate [N|TEXT]  changes the code that keeps a statement, and expects what shows it to fail; all samples, N of them, or those with this text

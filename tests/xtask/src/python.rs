@@ -49,6 +49,9 @@ pub(crate) const CHECKS: &[Check] = &[
     Check::new(Lane::Python, "python: what is measured comes to its result", |_| run(measure(&wheel()?)?.arg("--once")))
         .needs(&["python: the wheel"])
         .reads(&["tests/bench/python", "tests/bench/products.json"]),
+    Check::new(Lane::Python, "python: what is measured of a database comes to its result", |_| run(database()?.arg("--once")))
+        .needs(&[POSTGRES])
+        .reads(&["tests/bench/python/database.py", "bindings-python/python/hopline/postgres.sql"]),
     Check::new(Lane::Python, "python: the measured crawlers and relays come to their result", |_| {
         ["crawlers", "relays"].iter().try_for_each(|what| {
             let bench = root().join("tests/bench/crawlers/bench.py");
@@ -198,6 +201,13 @@ fn wheel() -> Result<PathBuf, Fail> {
 pub(crate) fn bench() -> Result<Command, Fail> {
     programs()?;
     measure(&package(Profile::Release)?)
+}
+
+/// The program that measures a PostgreSQL server; it needs no package.
+pub(crate) fn database() -> Result<Command, Fail> {
+    let mut measure = Command::new(interpreter());
+    measure.arg(root().join("tests/bench/python/database.py")).env("PYTHONDONTWRITEBYTECODE", "1");
+    Ok(measure)
 }
 
 /// The measuring program, with a wheel and its peers in an environment of their own.

@@ -25,7 +25,8 @@ use crate::service::API_KEY;
 use crate::store::Store;
 use crate::swarm::Source;
 
-use self::watch::{Watch, Wrong};
+use self::watch::Watch;
+pub(crate) use self::watch::{Wrong, is_pool};
 
 pub use self::fleet::{Bound, Figure, FleetLived, FleetPlan, Law, Measure, Measured, PLAN_SEED, PLANS, PlanLived, Who, fleet_life};
 pub use self::long::{pool_fleet, pool_month};
@@ -85,7 +86,7 @@ struct Program {
     began: Millis,
 }
 
-fn is_purchase(request: &Request) -> bool {
+pub(crate) fn is_purchase(request: &Request) -> bool {
     request.url.ends_with("/sessions") && request.method.as_str() == "POST"
 }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hopline::client::{Millis, Name, StoreAnswer, StoreCall, describe};
 
 /// A fault in a life, with the acts that led to it.
-pub(super) type Wrong = String;
+pub(crate) type Wrong = String;
 
 /// The state of the pool's record and of the purchases, from the calls of the store.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ struct Says {
 }
 
 /// The pool's own record.
-pub(super) fn is_pool(name: &Name) -> bool {
+pub(crate) fn is_pool(name: &Name) -> bool {
     kind(name) == Some('q')
 }
 

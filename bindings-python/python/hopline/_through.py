@@ -285,6 +285,8 @@ class Exit(Generic[T]):
 
     def __init__(self, at: tuple[str, int], connections: T) -> None:
         self.at, self.connections, self.cookies = at, connections, CookieJar()
+        self.settings: Any = None
+        """Its proxy as the client takes that, of a client that is told so with each request: making them takes longer than a lease."""
 
 
 class Exits(Generic[T]):

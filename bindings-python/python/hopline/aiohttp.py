@@ -107,7 +107,9 @@ class _Sending(AsyncSending[Any, aiohttp.ClientResponse]):
         exit, old = self._its.exits.of(lease)
         if old is not None:
             await old.close()
-        login = self._login(URL(lease.proxy.for_aiohttp()["proxy"]))
+        if exit.settings is None:
+            exit.settings = URL(lease.proxy.for_aiohttp()["proxy"])
+        login = self._login(exit.settings)
         cookie = self._its.cookies.header(exit, url, self._cookie)
         request.headers.popall("Cookie", None)
         if cookie is not None:

@@ -91,7 +91,9 @@ class _Sending(Sending[Any, Response]):
         exit, old = self._its.exits.of(lease)
         if old is not None:
             old.close()
-        response = exit.connections.send(self._with_cookies(exit), **self._settings, **lease.proxy.for_requests())
+        if exit.settings is None:
+            exit.settings = lease.proxy.for_requests()
+        response = exit.connections.send(self._with_cookies(exit), **self._settings, **exit.settings)
         got = response.raw.headers.getlist("Set-Cookie")
         self._its.cookies.take(exit, self._request.url or "", response.status_code, response.headers.get("Location"), got)
         if not self._settings["stream"]:

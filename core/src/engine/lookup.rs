@@ -320,7 +320,7 @@ mod tests {
             assert_eq!(given.tell(&mut lookup, [answer]), [says]);
             if let Some(error) = given.error {
                 assert_eq!(error.operation, RECONCILE);
-                assert_eq!(error.what.starts_with("could not read list_transactions: "), wanted, "{}", error.what);
+                assert_eq!(error.what.starts_with("could not read `list_transactions`: "), wanted, "{}", error.what);
             }
         }
     }

@@ -36,6 +36,18 @@ class Settings(dict[str, Any]):
     __str__ = __repr__
 
 
+class Proxies(Settings):
+    """The keyword argument `proxies`. Given as `proxies=…` in place of `**…`, it is read as the mapping in it: HTTP clients look up `http`
+    and `https` there, and would go without a proxy where they find none.
+    """
+
+    def items(self) -> Any:
+        return self["proxies"].items()
+
+    def get(self, key: str, default: Any = None, /) -> Any:
+        return self["proxies"].get(key, super().get(key, default))
+
+
 class Origin(Protocol):
     """The lease or session that a proxy is of."""
 
@@ -70,7 +82,7 @@ class Reachable(Value):
     def for_requests(self) -> Settings:
         """For requests: `requests.get(url, **proxy.for_requests())`. SOCKS5 needs `pip install hopline[socks]`."""
         url = self._told("requests")["url"]
-        return Settings(proxies=Settings(http=url, https=url))
+        return Proxies(proxies=Settings(http=url, https=url))
 
     def for_httpx(self) -> Settings:
         """For httpx: `httpx.Client(**proxy.for_httpx())`. SOCKS5 needs `pip install hopline[socks]`."""

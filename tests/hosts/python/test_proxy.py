@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import aiohttp
+import curl_cffi
 import hopline
 import httpx
 import pytest
@@ -97,6 +98,21 @@ def test_a_session_that_its_user_can_not_speak_to_is_refused_before_it_is_bought
             session = agent.open_session(**buy, intent="a", keep=True)
             assert session.phase == "ready" and session.session.proxy.protocol == "http"
         assert sandbox.charges() == 1
+
+
+def test_settings_that_are_given_as_proxies_in_place_of_keywords_lead_through_the_session_all_the_same(sandbox: Sandbox) -> None:
+    buy: dict[str, Any] = {"session_type": "dynamic", "product_no": "dynamic-world", "use_with": "requests"}
+    with hopline.AgentClient(**sandbox.account) as agent, agent.open_session(**buy) as session:
+        [exit] = [one["exit"] for one in sandbox.state()["sessions"]]
+        settings, url = session.proxy.for_requests(), sandbox.ready["target_url"]
+        assert list(settings) == ["proxies"] and "password" not in repr(settings)
+        with requests.Session() as http:
+            http.trust_env = False
+            assert http.get(url, proxies=settings, timeout=30).json()["address"] == exit
+            http.proxies = settings
+            assert http.get(url, timeout=30).json()["address"] == exit
+        answer: Any = curl_cffi.requests.get(url, proxies=settings, timeout=30)  # type: ignore[arg-type]
+        assert answer.json()["address"] == exit
 
 
 @pytest.mark.parametrize("client", ["httpx2", "curl_cffi"])

@@ -317,10 +317,9 @@ impl Router {
 pub(crate) fn unreadable(operation: &'static str, bad: &BadRecord, effect: Effect, lacks_key: &str) -> Error {
     let (kind, effect, what, advice) = match bad {
         BadRecord::OtherApi(_) | BadRecord::OtherAccount => {
-            let then = if lacks_key.is_empty() { ":" } else { ";" };
             let what = format!(
-                "was not sent, because its record has another API key or base URL{lacks_key}{then} set `same_account` if only those have \
-                 changed; if it is another account, name each account with `account` or use another store"
+                "was not sent, because its record has another API key or base URL{lacks_key}; check both: set `same_account` if they have \
+                 changed for the same account; for another one, name each account with `account` or use another store"
             );
             (Kind::Invalid, Effect::None, what, Advice::ChangeRequest)
         }

@@ -508,5 +508,5 @@ def test_a_session_whose_product_was_chosen_is_taken_over_by_the_next_program_an
     assert len({program() for _ in range(3)}) == 1 and sandbox.charges() == 1
     with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path), daily_cap_usd=4) as agent:
         with agent.open_pool("shop", **chosen) as pool:
-            pool.drain()
+            pool.drain(grace=1, everywhere=True)
     assert living(sandbox) == 0 and sandbox.charges() == 1

@@ -5,6 +5,7 @@ import hopline.AgentClient
 import hopline.Effect
 import hopline.FolderStore
 import hopline.RecordKind
+import hopline.IfEnded
 import hopline.HoplineException
 import hopline.JavaHttpTransport
 import hopline.Method
